@@ -1,0 +1,140 @@
+package llm
+
+import (
+	"bytes"
+	"context"
+	"crypto/tls"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"sync/atomic"
+	"time"
+
+	"ordeal/metrics"
+)
+
+// Reply is one answer of a model and how it came. Exchange.Text holds the text.
+type Reply struct {
+	metrics.Exchange
+	Tools     []ToolCall
+	Stop      string // why generation ended, in the provider's word; empty unknown
+	Model     string // as the provider names it
+	RequestID string // the provider's id of this request, for a support case
+}
+
+// ToolCall is a call the model asks for, put together from its pieces.
+type ToolCall struct {
+	ID        string
+	Name      string
+	Arguments string // JSON; empty on the wire reads {}
+}
+
+// Client makes calls. It is safe for concurrent use.
+type Client struct {
+	cfg       Config
+	chat      *url.URL
+	models    *url.URL
+	header    http.Header
+	bodies    bodies
+	transport http.RoundTripper
+	owned     *http.Transport // to close; nil when the transport was given
+
+	noUsage  atomic.Bool // the server refuses stream_options
+	newLimit atomic.Bool // the server wants max_completion_tokens
+}
+
+// New checks a configuration and returns a client; it sends nothing.
+func New(cfg Config) (*Client, error) {
+	cfg, err := cfg.withDefaults()
+	if err != nil {
+		return nil, fmt.Errorf("llm: %w", err)
+	}
+	chat, models, err := endpoints(cfg)
+	if err != nil {
+		return nil, fmt.Errorf("llm: %w", err)
+	}
+	c := &Client{cfg: cfg, chat: chat, models: models, header: headers(cfg, chat), bodies: encodeBodies(cfg), transport: cfg.Transport}
+	chat.User, models.User = nil, nil // they travel in a header
+	if c.transport == nil {
+		c.owned = newTransport(cfg.Insecure)
+		c.transport = c.owned
+	}
+	return c, nil
+}
+
+// newTransport keeps every connection of a load level open. The library's own
+// limit of two idle ones per host would make it dial for most calls.
+func newTransport(insecure bool) *http.Transport {
+	return &http.Transport{
+		Proxy:               http.ProxyFromEnvironment,
+		ForceAttemptHTTP2:   true,
+		TLSClientConfig:     &tls.Config{InsecureSkipVerify: insecure},
+		TLSHandshakeTimeout: 10 * time.Second,
+		MaxIdleConns:        0,
+		MaxIdleConnsPerHost: 1 << 16,
+		IdleConnTimeout:     4 * time.Second, // see the package comment
+		DisableCompression:  true,            // a compressed stream arrives in lumps
+	}
+}
+
+// Close drops idle connections. Calls in flight go on.
+func (c *Client) Close() {
+	if c.owned != nil {
+		c.owned.CloseIdleConnections()
+	}
+}
+
+// Chat sends one operation's prompt and reads the answer to its end, to a
+// limit, or until ctx ends.
+func (c *Client) Chat(ctx context.Context, op uint64) Reply {
+	f, ctx := c.depart(ctx)
+	defer f.land()
+	req := c.request(ctx, http.MethodPost, c.chat, c.bodies.encode(op, c.asksUsage(), c.limitName()))
+	f.BytesOut = req.ContentLength
+	resp, err := c.transport.RoundTrip(req)
+	if err != nil {
+		f.broken(err)
+		return f.Reply
+	}
+	defer resp.Body.Close()
+	f.answer(resp)
+	return f.Reply
+}
+
+// Alive asks for the list of models, which costs nothing and runs no model. Any
+// answer below 500 means that the endpoint lives: one without that path (404) or
+// without a key (401) has answered, too.
+func (c *Client) Alive(ctx context.Context) bool {
+	ctx, cancel := context.WithTimeout(ctx, min(c.cfg.Timeout, 10*time.Second))
+	defer cancel()
+	resp, err := c.transport.RoundTrip(c.request(ctx, http.MethodGet, c.models, nil))
+	if err != nil {
+		return false
+	}
+	defer resp.Body.Close()
+	io.CopyN(io.Discard, resp.Body, drainBytes) // for the sake of the connection
+	return resp.StatusCode < http.StatusInternalServerError
+}
+
+func (c *Client) asksUsage() bool { return c.cfg.Wire == OpenAI && !c.noUsage.Load() }
+
+func (c *Client) limitName() string {
+	if c.newLimit.Load() {
+		return "max_completion_tokens"
+	}
+	return "max_tokens"
+}
+
+// request leaves GetBody unset: with it, net/http repeats a POST on a fresh
+// connection when a kept one turns out to be closed.
+func (c *Client) request(ctx context.Context, method string, u *url.URL, body []byte) *http.Request {
+	req := (&http.Request{
+		Method: method, URL: u, Host: u.Host, Header: c.header.Clone(),
+		Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
+	}).WithContext(ctx)
+	if body != nil {
+		req.Body, req.ContentLength = io.NopCloser(bytes.NewReader(body)), int64(len(body))
+	}
+	return req
+}

@@ -1,0 +1,79 @@
+package probe
+
+import (
+	"context"
+	"errors"
+	"strconv"
+	"strings"
+	"time"
+
+	"ordeal/agent/schema"
+	"ordeal/agent/target"
+	"ordeal/faultproxy"
+	"ordeal/metrics"
+)
+
+// Namespaces of operations. The mock draws by them, so the same operation of
+// two passes (latency, and again under faults) meets the same target.
+const (
+	loadLabel      = "load"
+	warmupLabel    = "warmup"
+	recoveryLabel  = "recovery"
+	preflightLabel = "preflight"
+	oracleLabel    = "oracle"
+)
+
+// caller makes the calls of one worker: through the fault layer, on the
+// worker's clock, with its session.
+type caller struct {
+	box     *toolbox
+	session target.Session
+	layer   faultproxy.Layer
+	timeout time.Duration
+	label   string
+	level   int
+	sent    int64 // calls that went out to the target
+}
+
+// attempt makes one attempt, counted from 0, of an operation.
+func (c *caller) attempt(ctx context.Context, op uint64, attempt uint32) metrics.Exchange {
+	tool := c.box.of(op)
+	call := target.Call{Op: op, Attempt: attempt, Label: c.label, Tool: tool.name,
+		Args: tool.args(c.box.salt, op), Level: c.level, Keep: tool.output != nil}
+	return c.layer.Do(ctx, op, attempt, c.timeout, func(ctx context.Context) metrics.Exchange {
+		c.sent++
+		return c.session.Call(ctx, call)
+	})
+}
+
+// checkOutput holds a success against the tool's output schema and counts it.
+func (c *caller) checkOutput(op uint64, x *metrics.Exchange, t *metrics.Tally) {
+	tool := c.box.of(op)
+	if tool.output == nil || !x.Ok() {
+		return
+	}
+	t.OutputChecked++
+	if err := schema.ValidateOutput(tool.output, x.Structured); err != nil && !errors.Is(err, schema.ErrUndecided) {
+		t.OutputInvalid++
+		t.Note("answer of " + tool.name + " breaks its outputSchema: " + err.Error())
+	}
+}
+
+// opLabel names an operation for people: tool#index.
+func opLabel(tool string, op uint64) string {
+	return tool + "#" + strconv.FormatUint(op, 10)
+}
+
+// oneLine makes a text fit a message: one line of at most 200 bytes.
+func oneLine(text string) string {
+	text = strings.Join(strings.Fields(text), " ")
+	if len(text) > 200 {
+		text = strings.ToValidUTF8(text[:197], "") + "..."
+	}
+	return text
+}
+
+// refused is the session of a user whom the target did not let in.
+type refused struct{ answer metrics.Exchange }
+
+func (r refused) Call(context.Context, target.Call) metrics.Exchange { return r.answer }

@@ -1,0 +1,109 @@
+package probe
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"ordeal/agent/wire"
+	"ordeal/metrics"
+)
+
+// closed runs a closed loop: each worker makes its next call when the last one
+// was answered.
+func (l *load) closed(ctx context.Context, res *wire.Result) error {
+	workers, err := l.prepare(ctx, max(l.unit.Load.Workers, 1))
+	if err != nil {
+		return err
+	}
+	if err := l.begin(ctx); err != nil {
+		return err
+	}
+	meter := startMeter(l.env, false)
+	shared := &queue{share: l.share}
+	var wg sync.WaitGroup
+	for i, w := range workers {
+		w.start()
+		ops := shared
+		if l.env.Target.Virtual() {
+			ops = &queue{share: l.share.stripe(uint64(i))}
+		}
+		wg.Go(func() { w.loop(ctx, ops) })
+	}
+	wg.Wait()
+	res.Generator = meter.stop(l.tally)
+	return nil
+}
+
+// prepare opens the sessions and warms up, all workers at once.
+func (l *load) prepare(ctx context.Context, n int) ([]*worker, error) {
+	workers, errs := make([]*worker, n), make([]error, n)
+	var wg sync.WaitGroup
+	for i := range n {
+		wg.Go(func() {
+			workers[i], errs[i] = l.newWorker(ctx, i)
+			if errs[i] == nil {
+				workers[i].warmUp(ctx, i, n)
+			}
+		})
+	}
+	wg.Wait()
+	return workers, errors.Join(errs...)
+}
+
+// queue hands out the operations of a share in order, to any number of takers.
+type queue struct {
+	share share
+	taken atomic.Uint64
+}
+
+func (q *queue) take() (op uint64, ok bool) {
+	for {
+		op, skip, ok := q.share.nth(q.taken.Add(1) - 1)
+		if !skip || !ok {
+			return op, ok
+		}
+	}
+}
+
+// loop works operations until none is left, the time is up or ctx ends. An
+// operation begun in time is finished.
+//
+// The window counts every operation of the worker and the time until its last
+// answer. Operations begin only while all workers have work (they share one
+// queue, or the clock), so completions over busy time times workers is the rate
+// of the level, without the idle tail that a wall clock would add: the number
+// of operations begun by a moment is a stopping time, and by Wald's equation
+// their mean duration is not biased by the moment.
+func (w *worker) loop(ctx context.Context, ops *queue) {
+	defer w.finish()
+	var win metrics.Window
+	limit := w.load.unit.Load.Duration
+	for limit <= 0 || w.clock.Now() < limit {
+		op, ok := ops.take()
+		if !ok || w.gate.wait(ctx, w.clock) != nil {
+			break
+		}
+		x := w.call(ctx, op, 0)
+		if !x.Outcome.Measured() && ctx.Err() != nil {
+			break
+		}
+		if x.Outcome.Measured() {
+			win.Completed++
+			win.BusyUS = int64(w.clock.Now() / time.Microsecond)
+			if x.Ok() {
+				win.Succeeded++
+			}
+		}
+		w.settle()
+	}
+	if win.Completed > 0 {
+		win.Workers = w.number + 1
+		if w.level > 1 {
+			win.LongestUS = win.BusyUS
+		}
+	}
+	w.tally.Window.Merge(win)
+}

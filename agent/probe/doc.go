@@ -1,0 +1,30 @@
+// Package probe works units: one executor per kind of unit, one file per
+// executor.
+//
+// In goes a wire.Unit and a connected target; out comes a wire.Result with what
+// was observed: tallies, trajectories, a survey, the fate of malformed calls.
+// Nothing here judges: what is good or bad is the policy's business. A failure
+// of the target is data; a unit that could not be worked at all says why in
+// Result.Failure. No call is repeated unless repeating is what is measured.
+//
+//	Run ─┬─ survey      who is there, what does it offer
+//	     ├─ preflight   one call with the chosen arguments
+//	     ├─ oracle      the target's state, counted by operation id
+//	     ├─ load        closed loop: workers; open loop: pacer ─▶ slots
+//	     ├─ recovery    each operation until it succeeds, one after the other
+//	     └─ contract    malformed calls, a control before each
+//
+// Goroutines of a load (whoever starts one waits for it):
+//
+//	Run ─ closed loop ─▶ one per worker, each with session, clock and tally of its own
+//	    └ open loop ───▶ pacer (locked thread) ─▶ at most MaxInFlight slots
+//
+// A worker adds its tally to the unit's every few hundred calls, so memory does
+// not grow with the number of calls and the calls themselves meet no lock.
+//
+// Operations and draws do not know about agents: which operation a worker of a
+// virtual target makes depends on its number in the level alone, so the merged
+// result of any split is the result of one agent, byte for byte. On a real
+// target workers of one unit take the next operation off a shared counter,
+// because there a slow call must not hold back the calls behind it.
+package probe

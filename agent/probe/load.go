@@ -1,0 +1,150 @@
+package probe
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"ordeal/agent/wire"
+	"ordeal/faultproxy"
+	"ordeal/faultproxy/schedule"
+	"ordeal/metrics"
+)
+
+// flushCalls is how many calls a worker keeps to itself before it adds them to
+// the unit's tally; flushEvery bounds the wait of a slow target's progress.
+const (
+	flushCalls = 512
+	flushEvery = 200 * time.Millisecond
+)
+
+// load is one load unit at work.
+type load struct {
+	env      *Env
+	unit     *wire.Unit
+	box      *toolbox
+	faults   *schedule.Schedule
+	share    share
+	clock    faultproxy.Clock // of the unit: real, or idle beside virtual workers
+	gate     *gate            // of the unit; workers of a virtual target have their own
+	progress func(done, errors int64)
+
+	mu    sync.Mutex // guards tally and sent
+	tally *metrics.Tally
+	sent  int64 // calls that went out, warm-up included
+}
+
+func runLoad(ctx context.Context, env *Env, u *wire.Unit, res *wire.Result, progress func(done, errors int64)) error {
+	box, err := newToolbox(&u.Call, u.Load.CheckOutput)
+	if err != nil {
+		return err
+	}
+	faults, err := faultSchedule(u.Faults)
+	if err != nil {
+		return err
+	}
+	l := &load{env: env, unit: u, box: box, faults: faults, share: shareOf(u), progress: progress, tally: metrics.NewTally()}
+	defer func() {
+		res.Calls = l.sent
+		res.Tally = l.tally
+	}()
+	if u.Load.MilliRate > 0 {
+		return l.open(ctx, res)
+	}
+	return l.closed(ctx, res)
+}
+
+// begin ends the preparations: it waits for the others of a gang and starts the
+// clock.
+func (l *load) begin(ctx context.Context) error {
+	if l.env.Ready != nil {
+		if err := l.env.Ready(ctx); err != nil {
+			return err
+		}
+	}
+	l.clock = l.env.newClock()
+	l.gate = newGate(l.unit.Load)
+	return nil
+}
+
+// add moves what a worker has counted into the unit's tally.
+func (l *load) add(w *worker) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.tally.Merge(w.tally)
+	w.tally.Reset()
+	l.sent += w.sent
+	w.sent = 0
+	l.progress(l.tally.Calls(), l.tally.Failures())
+}
+
+// worker is one caller with everything it needs to itself.
+type worker struct {
+	caller
+	load   *load
+	number int64 // within the level, from 0
+	clock  faultproxy.Clock
+	gate   *gate
+	tally  *metrics.Tally
+	kept   int           // calls in tally
+	added  time.Duration // when tally was last added to the unit's
+}
+
+// newWorker opens the session of the unit's w-th user.
+func (l *load) newWorker(ctx context.Context, w int) (*worker, error) {
+	number := l.unit.Load.FirstWorker + w
+	session, err := l.env.Target.Session(ctx, number)
+	if err != nil {
+		return nil, err
+	}
+	return &worker{load: l, number: int64(number), tally: metrics.NewTally(), caller: caller{
+		box: l.box, session: session, timeout: l.unit.Target.Timeout, label: loadLabel, level: l.unit.Load.Level,
+		layer: faultproxy.Layer{Schedule: l.faults},
+	}}, nil
+}
+
+// start gives the worker its time line. On a virtual target each has one of its
+// own, and its own back-off, so that no worker's time depends on another's.
+func (w *worker) start() {
+	w.clock, w.gate = w.load.clock, w.load.gate
+	if w.load.env.Target.Virtual() {
+		w.clock, w.gate = &faultproxy.VirtualClock{}, newGate(w.load.unit.Load)
+	}
+	w.layer.Clock = w.clock
+}
+
+// warmUp makes unmeasured calls, without faults, under a label of their own:
+// every workers-th of the unit's warm-up operations.
+func (w *worker) warmUp(ctx context.Context, first, workers int) {
+	plain := w.caller
+	plain.label, plain.layer = warmupLabel, faultproxy.Layer{Clock: &faultproxy.VirtualClock{}}
+	for op := first; op < w.load.unit.Load.Warmup && ctx.Err() == nil; op += workers {
+		plain.attempt(ctx, uint64(op), 0)
+	}
+	w.sent = plain.sent
+}
+
+// call makes one measured call that is late behind its intended start.
+func (w *worker) call(ctx context.Context, op uint64, late time.Duration) metrics.Exchange {
+	x := w.attempt(ctx, op, 0)
+	w.tally.Add(&x, late)
+	w.checkOutput(op, &x, w.tally)
+	w.gate.see(&x, w.clock.Now(), w.tally)
+	return x
+}
+
+// settle adds what was kept to the unit's tally when there is enough of it.
+func (w *worker) settle() {
+	w.kept++
+	if w.kept < flushCalls && (w.load.env.Target.Virtual() || w.clock.Now()-w.added < flushEvery) {
+		return
+	}
+	w.finish()
+	w.added = w.clock.Now()
+}
+
+// finish adds what is left.
+func (w *worker) finish() {
+	w.load.add(w)
+	w.kept = 0
+}

@@ -1,0 +1,124 @@
+package probe
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"ordeal/agent/target"
+	"ordeal/agent/wire"
+	"ordeal/faultproxy"
+	"ordeal/faultproxy/schedule"
+)
+
+// Env is what a unit is worked with.
+type Env struct {
+	Target target.Target
+	// Ready, when set, is called by a load once its sessions are open and its
+	// warm-up is done; the measured part begins when it returns. Its error
+	// leaves the unit unworked.
+	Ready func(context.Context) error
+
+	timers bool // pace by Go timers: the clock of a test
+}
+
+// Run works a unit until it is done or ctx ends; what was observed until then
+// is in the result either way. progress, which may be nil, is told now and then
+// how many operations are done and how many of them failed; it is called from
+// one goroutine at a time. The caller fills in incarnation, sequence and agent.
+func Run(ctx context.Context, env Env, u *wire.Unit, progress func(done, errors int64)) *wire.Result {
+	res := &wire.Result{V: wire.Version, Run: u.Run, Stage: u.Stage, Unit: u.ID, Final: true}
+	if progress == nil {
+		progress = func(int64, int64) {}
+	}
+	start := time.Now()
+	if err := execute(ctx, &env, u, res, progress); err != nil {
+		res.Failure = failureOf(err)
+	}
+	res.Elapsed = time.Since(start)
+	return res
+}
+
+func execute(ctx context.Context, env *Env, u *wire.Unit, res *wire.Result, progress func(done, errors int64)) error {
+	if err := checkUnit(u); err != nil {
+		return err
+	}
+	switch u.Kind {
+	case wire.SurveyUnit:
+		return survey(ctx, env, res)
+	case wire.PreflightUnit:
+		return preflight(ctx, env, u, res)
+	case wire.OracleUnit:
+		return oracle(ctx, env, u, res)
+	case wire.LoadUnit:
+		return runLoad(ctx, env, u, res, progress)
+	case wire.RecoveryUnit:
+		return recovery(ctx, env, u, res, progress)
+	case wire.ContractUnit:
+		return contract(ctx, env, u, res, progress)
+	}
+	return nil
+}
+
+// checkUnit refuses a unit that an agent of this version cannot work.
+func checkUnit(u *wire.Unit) error {
+	has := map[wire.UnitKind]bool{
+		wire.SurveyUnit: true, wire.PreflightUnit: true, wire.OracleUnit: u.Oracle != nil, wire.LoadUnit: u.Load != nil,
+		wire.RecoveryUnit: u.Recovery != nil, wire.ContractUnit: u.Contract != nil,
+	}
+	complete, known := has[u.Kind]
+	switch {
+	case !known:
+		return fmt.Errorf("probe: unit %s: unknown kind %q; this agent is older than its controller", u.ID, u.Kind)
+	case !complete:
+		return fmt.Errorf("probe: unit %s: kind %s without its parameters", u.ID, u.Kind)
+	case u.Ops.To < u.Ops.From:
+		return fmt.Errorf("probe: unit %s: operations %d to %d run backwards", u.ID, u.Ops.From, u.Ops.To)
+	}
+	return nil
+}
+
+// Failer is an error of a target that knows why a unit cannot be worked.
+type Failer interface {
+	error
+	Failure() *wire.Failure
+}
+
+func failureOf(err error) *wire.Failure {
+	if known, ok := errors.AsType[Failer](err); ok {
+		return known.Failure()
+	}
+	return &wire.Failure{Class: "harness", Message: err.Error()}
+}
+
+// faultSchedule builds the schedule of a unit; nil for a clean one.
+func faultSchedule(f *wire.Faults) (*schedule.Schedule, error) {
+	if f == nil || f.RatePPB <= 0 {
+		return nil, nil
+	}
+	if f.RatePPB > int64(schedule.One) {
+		return nil, fmt.Errorf("probe: fault rate of %d parts per %d is above 1", f.RatePPB, schedule.One)
+	}
+	rule := schedule.Rule{ID: f.Rule, RatePPB: schedule.PPB(f.RatePPB)}
+	for _, name := range f.Kinds {
+		kind, err := schedule.ParseKind(name)
+		if err != nil {
+			return nil, fmt.Errorf("probe: %w", err)
+		}
+		rule.Kinds = append(rule.Kinds, kind)
+	}
+	s, err := schedule.Build(f.Seed, []schedule.Rule{rule})
+	if err != nil {
+		return nil, fmt.Errorf("probe: %w", err)
+	}
+	return s, nil
+}
+
+// newClock is a clock of the kind the target lives by.
+func (env *Env) newClock() faultproxy.Clock {
+	if env.Target.Virtual() {
+		return &faultproxy.VirtualClock{}
+	}
+	return faultproxy.NewRealClock()
+}

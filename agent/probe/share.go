@@ -1,0 +1,39 @@
+package probe
+
+import "ordeal/agent/wire"
+
+// share is the part of a stage's operations that a unit works: those in r whose
+// index falls, modulo level, into [first, first+workers).
+type share struct {
+	r                     wire.Range
+	level, first, workers uint64
+}
+
+// shareOf reads a load unit. A unit with all callers of its level, or with the
+// whole stage, works its own range. One with some of the callers works, over
+// the whole stage, the operations that belong to them.
+func shareOf(u *wire.Unit) share {
+	l := u.Load
+	workers := uint64(max(l.Workers, 1))
+	if uint64(max(l.Level, 1)) > workers && u.Ops != l.Stage && l.Stage.Len() > 0 {
+		return share{r: l.Stage, level: uint64(l.Level), first: uint64(l.FirstWorker), workers: workers}
+	}
+	return share{r: u.Ops, level: workers, workers: workers}
+}
+
+// nth is the k-th operation of the share, ascending in k. ok is false past its
+// end, and skip is true for a place before its beginning that holds none.
+func (s share) nth(k uint64) (op uint64, skip, ok bool) {
+	op = s.r.From - s.r.From%s.level + k/s.workers*s.level + s.first + k%s.workers
+	if op >= s.r.To {
+		// A later worker's place in the same round may not lie in the range
+		// while an earlier one's did; the rounds after it hold none either.
+		return 0, false, false
+	}
+	return op, op < s.r.From, true
+}
+
+// stripe is the operations of one worker of a share, counted from 0.
+func (s share) stripe(w uint64) share {
+	return share{r: s.r, level: s.level, first: s.first + w, workers: 1}
+}

@@ -1,0 +1,44 @@
+package probe
+
+import (
+	"context"
+	"errors"
+	"runtime"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"ordeal/faultproxy"
+)
+
+// napLimit bounds one sleep of the kernel, which a context cannot interrupt.
+const napLimit = 20 * time.Millisecond
+
+// newWaiter locks the goroutine to its thread and returns a wait that sleeps in
+// the kernel: Go's timers are half a millisecond late at the median, because
+// the poller sleeps whole milliseconds; clock_nanosleep with the least timer
+// slack is late by some microseconds. The slack stays with the thread, so the
+// goroutine never unlocks it and the thread dies with the goroutine.
+func newWaiter(timers bool) waiter {
+	if timers {
+		return timerWait
+	}
+	runtime.LockOSThread()
+	// Refused in some sandboxes: then the kernel adds up to 50 µs, and the lag
+	// shows them.
+	_ = unix.Prctl(unix.PR_SET_TIMERSLACK, 1, 0, 0, 0)
+	return kernelWait
+}
+
+func kernelWait(ctx context.Context, clock faultproxy.Clock, due time.Duration) error {
+	for {
+		left := due - clock.Now()
+		if left <= 0 || ctx.Err() != nil {
+			return ctx.Err()
+		}
+		nap := unix.NsecToTimespec(int64(min(left, napLimit)))
+		if err := unix.ClockNanosleep(unix.CLOCK_MONOTONIC, 0, &nap, nil); err != nil && !errors.Is(err, unix.EINTR) {
+			return err
+		}
+	}
+}

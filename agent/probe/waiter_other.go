@@ -1,0 +1,7 @@
+//go:build !linux
+
+package probe
+
+// newWaiter waits by timers: only Linux has clock_nanosleep with a slack that
+// can be set. The lag it causes is recorded.
+func newWaiter(bool) (wait waiter) { return timerWait }

@@ -1,0 +1,93 @@
+package agent
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime/debug"
+	"time"
+
+	"ordeal/agent/probe"
+	"ordeal/agent/wire"
+)
+
+// progressEvery is how often a running unit says how far it is.
+const progressEvery = 200 * time.Millisecond
+
+// run works one unit and always returns a final result. ready, when set, is
+// called between a load's preparations and its measured part.
+func (a *Agent) run(u *wire.Unit, ready func(context.Context) error) (r *wire.Result) {
+	a.busy.Lock()
+	defer a.busy.Unlock()
+	begun := time.Now()
+	state := a.runs.of(u.Run)
+	defer func() {
+		if p := recover(); p != nil {
+			r = failed(&wire.Failure{Class: "harness", Message: fmt.Sprintf("panic: %v", p), Stderr: string(debug.Stack())})
+		}
+		a.complete(r, u, state, begun)
+	}()
+	if f := a.open(state, u); f != nil {
+		return failed(f)
+	}
+	t, _, err := state.target(state.ctx, u.Target)
+	if err != nil {
+		return failed(failure(err))
+	}
+	return probe.Run(state.ctx, probe.Env{Target: t, Ready: ready}, u, a.reporter(u))
+}
+
+// complete fills what every result says about its unit.
+func (a *Agent) complete(r *wire.Result, u *wire.Unit, state *run, begun time.Time) {
+	r.V, r.Run, r.Stage, r.Unit, r.Agent, r.Final = wire.Version, u.Run, u.Stage, u.ID, a.opt.ID, true
+	if r.Incarnation == 0 {
+		r.Incarnation = 1
+	}
+	if r.Elapsed == 0 {
+		r.Elapsed = time.Since(begun)
+	}
+	r.Partial = state.ctx.Err() != nil
+}
+
+// open reaches the unit's target and, when it had been open before, checks that
+// it still lives; a dead server is restarted once per unit, which the survey of
+// the target counts.
+func (a *Agent) open(state *run, u *wire.Unit) *wire.Failure {
+	t, fresh, err := state.target(state.ctx, u.Target)
+	if err != nil {
+		return failure(err)
+	}
+	if fresh || t.Virtual() {
+		return nil
+	}
+	if alive, _, exit := t.Alive(state.ctx); !alive && state.ctx.Err() == nil {
+		return &wire.Failure{Class: "unreachable", Message: "the target no longer answers: " + exit,
+			Remedy: "see what the server logged; scan it again once it stays up"}
+	}
+	return nil
+}
+
+func failed(f *wire.Failure) *wire.Result { return &wire.Result{Failure: f} }
+
+// failure turns an error of opening into data.
+func failure(err error) *wire.Failure {
+	var known probe.Failer
+	switch {
+	case errors.As(err, &known):
+		return known.Failure()
+	case errors.Is(err, context.Canceled):
+		return &wire.Failure{Class: "cancelled", Message: "stopped before the target answered"}
+	}
+	return &wire.Failure{Class: "harness", Message: err.Error()}
+}
+
+// reporter publishes the progress of a unit, at most every progressEvery.
+func (a *Agent) reporter(u *wire.Unit) func(done, errs int64) {
+	var last time.Time
+	return func(done, errs int64) {
+		if now := time.Now(); now.Sub(last) >= progressEvery {
+			last = now
+			_ = a.bus.PublishProgress(u.Run, wire.Progress{Stage: u.Stage, Unit: u.ID, Agent: a.opt.ID, Done: done, Errors: errs})
+		}
+	}
+}

@@ -1,0 +1,60 @@
+// Command ordeal-agent joins a fleet and works the units it is given, until
+// SIGINT or SIGTERM: then it stops what it has in hand, publishes what was
+// measured, closes every session and process, and leaves.
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+
+	"github.com/spf13/cobra"
+
+	"ordeal/agent"
+	"ordeal/agent/wire/bus"
+	"ordeal/cmd/internal/cli"
+	"ordeal/faultproxy/schedule"
+)
+
+func main() {
+	os.Exit(cli.Main(func(ctx context.Context) error { return newCmd().ExecuteContext(ctx) }))
+}
+
+func newCmd() *cobra.Command {
+	var opt agent.Options
+	var urls string
+	cmd := &cobra.Command{
+		Use:           "ordeal-agent",
+		Short:         "Join a fleet and work",
+		Example:       "  ordeal-agent --nats nats://127.0.0.1:4222 --label zone=eu",
+		Version:       cli.Version,
+		Args:          cobra.NoArgs,
+		SilenceUsage:  true,
+		SilenceErrors: true,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if urls == "" {
+				return errors.New("no servers: give --nats nats://HOST:4222")
+			}
+			b, err := bus.Connect("ordeal-agent "+opt.ID, urls)
+			if err != nil {
+				return err
+			}
+			defer b.Close()
+			opt.Version, opt.Digest = cli.Version, schedule.Digest()
+			opt.Ready = func(err error) {
+				if err == nil {
+					fmt.Fprintf(cmd.ErrOrStderr(), "agent %s ready\n", opt.ID)
+				}
+			}
+			return agent.Run(cmd.Context(), b, opt)
+		},
+	}
+	host, _ := os.Hostname() // empty is refused below like any other bad name
+	fs := cmd.Flags()
+	fs.StringVar(&urls, "nats", "", "NATS servers, comma separated")
+	fs.StringVar(&opt.ID, "name", fmt.Sprintf("%s-%d", host, os.Getpid()), "name, unique in the fleet")
+	fs.StringToStringVar(&opt.Labels, "label", nil, "label key=value, repeatable")
+	fs.StringSliceVar(&opt.Pools, "pool", nil, "pools to serve (default: default)")
+	return cmd
+}

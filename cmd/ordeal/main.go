@@ -1,0 +1,16 @@
+// Command ordeal puts an MCP server, an AI agent or an LLM endpoint through
+// load, faults and evals, and gives a verdict in which every number states its
+// denominator.
+package main
+
+import (
+	"context"
+	"os"
+
+	"ordeal/cmd/internal/cli"
+)
+
+func main() {
+	streams := Streams{Out: os.Stdout, Err: os.Stderr}
+	os.Exit(cli.Main(func(ctx context.Context) error { return run(ctx, os.Args[1:], streams) }))
+}

@@ -1,0 +1,137 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+
+	"ordeal/agent/wire"
+	"ordeal/agent/wire/bus"
+	"ordeal/cmd/internal/cli"
+	"ordeal/cmd/internal/fleet"
+	"ordeal/controller"
+	"ordeal/controller/plan"
+	"ordeal/controller/policy"
+	"ordeal/controller/report"
+	"ordeal/controller/result"
+	"ordeal/controller/spec"
+	"ordeal/metrics/price"
+)
+
+// options reads the files a run needs.
+func (f *scanFlags) options(s *spec.Spec, command string, streams Streams) (controller.Options, error) {
+	opt := controller.Options{Spec: *s, Command: command, Version: cli.Version,
+		Warnings: func(text string) { fmt.Fprintln(streams.Err, "warning: "+text) }}
+	var err error
+	if opt.Policy, err = loadPolicy(s.Policy, opt.Warnings); err != nil {
+		return opt, err
+	}
+	opt.Prices, err = loadPrices(s.PriceFile)
+	return opt, errors.Join(err, quotedPath(s))
+}
+
+func loadPolicy(path string, warn func(string)) (*policy.Policy, error) {
+	if path == "" {
+		return policy.Default(), nil
+	}
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return nil, fmt.Errorf("read --policy: %w", err)
+	}
+	p, warnings, err := policy.Parse(path, data)
+	for _, w := range warnings {
+		warn(w)
+	}
+	return p, err
+}
+
+func loadPrices(path string) (*price.Table, error) {
+	if path == "" {
+		return price.Builtin(), nil
+	}
+	return price.Load(path)
+}
+
+// quotedPath catches a path with a space that lost its quotes: the words
+// rejoined are a file, the first word alone is not.
+func quotedPath(s *spec.Spec) error {
+	t := &s.Target
+	if t.Transport != wire.Stdio || len(t.Command) < 2 {
+		return nil
+	}
+	if _, err := os.Stat(t.Command[0]); err == nil {
+		return nil
+	}
+	whole := strings.Join(t.Command, " ")
+	if _, err := os.Stat(whole); err != nil {
+		return nil
+	}
+	return fmt.Errorf("target %q is a path with a space: quote it inside the target, as in \"'%s'\"", whole, whole)
+}
+
+// join connects to the fleet: an embedded one, or the one of --nats. Literal
+// secrets do not travel to a remote fleet.
+func (f *scanFlags) join(ctx context.Context, opt *controller.Options) (stop func() error, err error) {
+	if f.nats == "" {
+		e, err := fleet.Start(ctx, opt.Spec.Agents, cli.Version)
+		if err != nil {
+			return nil, err
+		}
+		opt.Bus = e.Bus
+		return e.Stop, nil
+	}
+	if err := referencesOnly(&opt.Spec.Target); err != nil {
+		return nil, err
+	}
+	b, err := bus.Connect("ordeal", f.nats)
+	if err != nil {
+		return nil, err
+	}
+	opt.Bus = b
+	return func() error { b.Close(); return nil }, b.Setup(ctx, bus.Files)
+}
+
+// referencesOnly refuses values that would travel inside work units.
+func referencesOnly(t *wire.Target) error {
+	for _, h := range t.Headers {
+		if !strings.Contains(h.Value, "$") {
+			return fmt.Errorf("--header %s holds a value: with --nats write a reference such as '${env:TOKEN}', which the agent resolves", h.Name)
+		}
+	}
+	for _, e := range t.Env {
+		if !strings.Contains(e.Value, "$") {
+			return fmt.Errorf("--env %s holds a value: with --nats write a reference such as '${env:TOKEN}', which the agent resolves", e.Name)
+		}
+	}
+	return nil
+}
+
+// unmeasured reports a run without numbers: a refusal is a document too.
+func (f *scanFlags) unmeasured(err error, toStdout bool, streams Streams) error {
+	var refusal *plan.Refusal
+	var dead *controller.Unmeasurable
+	doc := &result.Refusal{SchemaVersion: result.SchemaVersion, Refused: true, Target: controller.Target(&f.spec)}
+	switch {
+	case errors.As(err, &refusal):
+		doc.Reason, doc.Remedy = refusal.Reason, refusal.Remedy
+	case errors.As(err, &dead):
+		doc.Reason, doc.Remedy = dead.Message, dead.Remedy
+	default:
+		return err
+	}
+	if f.jsonOut != "" {
+		var files outputs
+		files.addRefusal(f.jsonOut, doc)
+		if _, werr := files.write(nil); werr != nil {
+			err = errors.Join(err, werr)
+		}
+	}
+	if toStdout {
+		if werr := report.RefusalJSON(streams.Out, doc); werr != nil {
+			err = errors.Join(err, werr)
+		}
+	}
+	return &cli.Exit{Code: cli.Code(err), Err: err}
+}

@@ -1,0 +1,147 @@
+package controller
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"iter"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"ordeal/controller/measure"
+	"ordeal/controller/plan"
+	"ordeal/controller/policy"
+	"ordeal/controller/result"
+	"ordeal/faultproxy/schedule"
+	"ordeal/metrics"
+)
+
+// document measures and judges what was merged; cut is why the run ended early.
+func (r *run) document(cut error) *result.Document {
+	s := &r.opt.Spec
+	summary := r.merger.Summary()
+	probes, caveats := measure.Probes(measure.Input{Spec: s, Survey: r.survey, Summary: summary,
+		Plan: r.stages, Preflight: r.preflight})
+	judged := policy.Evaluate(r.opt.Policy, policy.Input{Probes: probes, Caveats: caveats, Selected: s.Probes, Phases: s.Phases,
+		Requests: int64(s.Requests), Oracle: s.VerifyTool != ""})
+	doc := &result.Document{
+		SchemaVersion: result.SchemaVersion, OrdealVersion: r.opt.Version, Command: r.opt.Command,
+		Target: r.target(), Verdict: judged.Verdict, Breakdown: judged.Breakdown, Checks: judged.Checks,
+		Probes: probes, Caveats: caveats, Histograms: r.histograms(),
+	}
+	doc.Run = r.header(cut)
+	return doc
+}
+
+func (r *run) header(cut error) result.Run {
+	summary := r.merger.Summary()
+	h := result.Run{ID: r.id, StartedAt: r.started.UTC(), DurationS: time.Since(r.started).Seconds(), Partial: cut != nil,
+		Seed: r.opt.Spec.Seed, Spec: r.specJSON(), Fleet: []result.Agent{}, Calls: summary.Calls, Reissued: summary.Reissued,
+		Comparability: r.comparability()}
+	if cut != nil {
+		h.PartialReason = cut.Error()
+	}
+	for _, a := range summary.Fleet {
+		h.Fleet = append(h.Fleet, result.Agent{ID: a.ID, Version: r.opt.Version, Units: a.Units, Operations: a.Operations})
+	}
+	return h
+}
+
+func (r *run) specJSON() json.RawMessage {
+	raw, err := r.opt.Spec.JSON()
+	if err != nil {
+		panic(fmt.Sprintf("controller: a validated spec cannot be encoded: %v", err))
+	}
+	return raw
+}
+
+func (r *run) target() result.Target {
+	t := Target(&r.opt.Spec)
+	if r.survey == nil {
+		return t
+	}
+	t.Name, t.Version, t.ProtocolVersion = r.survey.Name, r.survey.Version, r.survey.ProtocolVersion
+	t.Capabilities, t.Language = r.survey.Capabilities, r.survey.Language
+	t.Tools, t.Virtual = len(r.survey.Tools), r.survey.Virtual
+	if c := r.choice; c != nil {
+		t.Tool, t.ToolArgsSource, t.Mutability = c.Name(), c.ArgsSource, string(c.Mutability)
+		if len(c.Calls) > 0 {
+			t.ToolArgs = c.Calls[0].Args
+		}
+	}
+	return t
+}
+
+// comparability is what another result must share with this one for a
+// comparison to mean anything.
+func (r *run) comparability() result.Comparability {
+	s, t := &r.opt.Spec, r.target()
+	rules, err := json.Marshal(r.opt.Policy)
+	if err != nil {
+		panic(fmt.Sprintf("controller: a valid policy cannot be encoded: %v", err))
+	}
+	kinds := []string{}
+	for _, k := range plan.FaultKinds(s) {
+		kinds = append(kinds, k.String())
+	}
+	fields := map[string]string{
+		"target":    strings.Join([]string{t.Kind, t.URI, t.Name, t.Version}, " "),
+		"protocol":  t.ProtocolVersion,
+		"tool":      t.Tool,
+		"tool_args": string(t.ToolArgs),
+		"seed":      s.Seed,
+		"schedule":  fmt.Sprintf("%s ppb=%d kinds=%s retries=%d", schedule.Digest()[:16], s.FaultRatePPB, strings.Join(kinds, ","), s.MaxRetries),
+		"load":      fmt.Sprintf("requests=%d concurrency=%d rate=%g level_duration=%v timeout=%v", s.Requests, s.Concurrency, s.Rate, s.LevelDuration, s.Timeout),
+		"probes":    strings.Join(s.Probes, ",") + " " + strings.Join(s.Phases, ","),
+		"policy":    digest(string(rules)),
+		"ordeal":    r.opt.Version,
+	}
+	text := ""
+	for _, k := range slices.Sorted(maps.Keys(fields)) {
+		text += k + "=" + fields[k] + "\n"
+	}
+	return result.Comparability{Hash: digest(text), Fields: fields}
+}
+
+func digest(text string) string {
+	sum := sha256.Sum256([]byte(text))
+	return hex.EncodeToString(sum[:8])
+}
+
+// histograms of every stage that sent load.
+func (r *run) histograms() map[string]result.Histogram {
+	out := map[string]result.Histogram{}
+	add := func(name string, d *metrics.Dist) {
+		if d.N() == 0 {
+			return
+		}
+		data, err := d.HDR()
+		if err != nil {
+			return // a value beyond the geometry: the metrics say so
+		}
+		out[name] = result.Histogram{Encoding: "hdr-v2-base64", Unit: "us", Data: data}
+	}
+	for _, st := range r.merger.Summary().Stages {
+		if st.Tally == nil {
+			continue
+		}
+		add(st.Name+"/latency", &st.Tally.Latency)
+		add(st.Name+"/failed", &st.Tally.Failed)
+		add(st.Name+"/timed_out", &st.Tally.TimedOut)
+		add(st.Name+"/ttft", &st.Tally.TTFT)
+	}
+	return out
+}
+
+func lines(text string) iter.Seq[string] {
+	return func(yield func(string) bool) {
+		for line := range strings.Lines(strings.TrimRight(text, "\n")) {
+			if !yield(strings.TrimRight(line, "\n")) {
+				return
+			}
+		}
+	}
+}

@@ -1,0 +1,200 @@
+package measure
+
+import (
+	"fmt"
+
+	"ordeal/controller/plan"
+	"ordeal/controller/result"
+	"ordeal/faultproxy/schedule"
+	"ordeal/metrics"
+)
+
+// behavior analyses the trajectories of the recovery pass. It sends nothing.
+func behavior(in *Input, s *sheet) {
+	if !in.Spec.Selected("fault") {
+		s.probe.Applicable = false
+		s.probe.Summary = "not applicable: the scan injects no faults"
+		s.caveat(noFaultPhase())
+		return
+	}
+	st := in.Summary.Stage("recovery")
+	if !s.ran(st, "recovery_rate", "retry_amplification", "duplicate_mutations", "survivability") || st.Behavior == nil {
+		return
+	}
+	s.probe.DurationS = 0 // the time was the fault probe's
+	b := st.Behavior
+	s.operations(b)
+	s.recovery(b)
+	s.behaviorCounts(b)
+	s.survival(b)
+	s.floors(in, b)
+	s.callerStrategy(in, b)
+	s.baselineError(in, b)
+	s.effects(in, b)
+	s.recoveryCaveats(in, b)
+	s.floorCaveat(b)
+	s.behaviorFindings(in, b)
+	s.behaviorSummary(in, b)
+}
+
+func (s *sheet) behaviorCounts(b *metrics.Behavior) {
+	n := b.Operations
+	s.count("operations_retried", b.Retried, n)
+	s.count("max_attempts_single_operation", b.MaxAttempts, n)
+	s.count("unrecovered", b.Disrupted-b.Recovered, b.Disrupted)
+	s.count("loops_detected", b.Loops, n)
+	s.count("exhausted_budgets", n-b.Succeeded, n)
+	s.count("operations_failed", n-b.Succeeded, n)
+	s.count("operations_succeeded", b.Succeeded, n)
+	s.rate("operation_failure_rate", n-b.Succeeded, n)
+	s.count("duplicate_deliveries", b.Redelivered, b.Attempts)
+	s.fact("injected_faults_by_kind", copied(b.Faults), b.Attempts)
+	s.fact("unrecovered_by_fault_kind", copied(b.Unrecovered), b.Disrupted-b.Recovered)
+	s.fact("nothing_completed", b.Succeeded == 0, n)
+}
+
+// survival is what the target alone answers for: attempts no fault was put in.
+func (s *sheet) survival(b *metrics.Behavior) {
+	s.count("clean_attempts", b.CleanAttempts, b.Attempts)
+	s.count("clean_failed", b.CleanFailed, b.CleanAttempts)
+	s.rate("survivability", b.CleanAttempts-b.CleanFailed, b.CleanAttempts)
+	s.rate("recovery_rate_given_clean", b.RecoveredClean, b.DisruptedClean)
+	if b.CleanAttempts == 0 {
+		s.caveat(noCleanAttempt())
+	}
+}
+
+// floors records what recovery to expect of a target that never fails by
+// itself: on average over schedules (recovery_floor, 1 - rate^retries), and on
+// the very schedule that was drawn (recovery_ideal).
+func (s *sheet) floors(in *Input, b *metrics.Behavior) {
+	s.count("max_retries", int64(in.Spec.MaxRetries), b.Operations)
+	s.put("fault_rate", "rate", in.Spec.FaultRate, b.Attempts)
+	s.missing("rate", 0, "recovery_floor", "recovery_ideal")
+	rate, err := schedule.PPBFromFloat(in.Spec.FaultRate)
+	if err == nil && in.Spec.MaxRetries > 0 {
+		s.put("recovery_floor", "rate", schedule.Floor(rate, uint32(in.Spec.MaxRetries)), b.Operations)
+	}
+	ideal, err := idealOf(in.Plan)
+	if err != nil {
+		s.caveat(idealUnknown(err.Error()))
+		return
+	}
+	if v, ok := ideal.RecoveryRate(); ok {
+		s.put("recovery_ideal", "rate", v, ideal.Disrupted)
+		return
+	}
+	s.caveat(idealUnknown("the schedule disrupts no operation"))
+}
+
+// idealOf replays the schedule of the planned recovery pass.
+func idealOf(stages []plan.Stage) (schedule.Ideal, error) {
+	var total schedule.Ideal
+	for i := range stages {
+		if stages[i].Name != "recovery" {
+			continue
+		}
+		for _, u := range stages[i].Units {
+			rule := schedule.Rule{ID: u.Faults.Rule, RatePPB: schedule.PPB(u.Faults.RatePPB)}
+			for _, name := range u.Faults.Kinds {
+				kind, err := schedule.ParseKind(name)
+				if err != nil {
+					return total, err
+				}
+				rule.Kinds = append(rule.Kinds, kind)
+			}
+			drawn, err := schedule.Build(u.Faults.Seed, []schedule.Rule{rule})
+			if err != nil {
+				return total, err
+			}
+			total = total.Add(drawn.Replay(u.Ops.From, u.Ops.To, uint32(u.Recovery.MaxRetries)))
+		}
+	}
+	if total.Operations == 0 {
+		return total, fmt.Errorf("the plan holds no recovery pass")
+	}
+	return total, nil
+}
+
+// callerStrategy moves amplification to a name of its own when the retries are
+// ours: a server does not retry.
+func (s *sheet) callerStrategy(in *Input, b *metrics.Behavior) {
+	s.fact("caller_strategy_applicable", in.Survey.OwnRetries, b.Operations)
+	s.missing("x", b.Operations, "caller_retry_amplification")
+	if !in.Survey.OwnRetries {
+		s.put("caller_retry_amplification", "x", float64(b.Attempts)/float64(b.Operations), b.Operations)
+		s.caveat(ownRetryLoop())
+	}
+	if b.Succeeded == 0 {
+		s.caveat(nothingCompleted(b.Operations))
+	}
+}
+
+// baselineError withholds recovery when nothing worked before the first fault.
+func (s *sheet) baselineError(in *Input, b *metrics.Behavior) {
+	s.missing("rate", 0, "recovery_rate_baseline_error")
+	s.missing("rate", b.Disrupted, "unscored_recovery_rate")
+	st := in.Summary.Stage("latency")
+	if st == nil || st.Tally == nil || st.Tally.Measured() == 0 {
+		return
+	}
+	t := st.Tally
+	s.rate("recovery_rate_baseline_error", t.Failures(), t.Measured())
+	if t.Successes() == 0 {
+		s.rate("unscored_recovery_rate", b.Recovered, b.Disrupted)
+		s.caveat(baselineAllFailed(t.Measured()))
+	}
+}
+
+// floorCaveat notes an interval that reaches across the floor: the sample
+// cannot tell this target from a perfect one.
+func (s *sheet) floorCaveat(b *metrics.Behavior) {
+	floor, ok := s.probe.Metrics["recovery_floor"].Number()
+	iv := s.probe.Metrics["recovery_rate"].Interval
+	if ok && iv != nil && iv.Lo < floor && floor < iv.Hi {
+		s.caveat(intervalSpansFloor(b.Recovered, b.Disrupted, *iv, floor))
+	}
+}
+
+func (s *sheet) behaviorFindings(in *Input, b *metrics.Behavior) {
+	s.recoveryFinding(in, b)
+	if b.CleanFailed > 0 {
+		iv := s.probe.Metrics["survivability"].Interval
+		s.finding("clean_failures", result.Warning, fmt.Sprintf(
+			"%d of %d attempts failed although nothing was done to them.", b.CleanFailed, b.CleanAttempts),
+			fmt.Sprintf("95%% interval of the success rate %.1f%%-%.1f%%", 100*iv.Lo, 100*iv.Hi))
+	}
+	if mean, ok := s.probe.Metrics["mean_recovery_latency_s"].Number(); ok && mean > slowRecovery {
+		s.finding("slow_recovery", result.Warning, fmt.Sprintf("Recovery takes %s on average and %s at most; the caller waits for all of it.", secs(mean), s.secsOf("max_recovery_latency_s")), "")
+	}
+	if x := float64(b.Attempts) / float64(b.Operations); in.Survey.OwnRetries && x > amplified {
+		s.finding("amplification", result.Warning, fmt.Sprintf("The target's own retries made %d calls of %d operations (%.2fx), up to %d for one.", b.Attempts, b.Operations, x, b.MaxAttempts), "")
+	}
+	if b.Loops > 0 {
+		s.finding("loops", result.Warning, fmt.Sprintf("%s repeated the same block of calls three times or more.", plural(b.Loops, "operation", "operations")), "")
+	}
+	if failed := b.Operations - b.Succeeded; failed > 0 {
+		s.finding("exhausted_budgets", result.Warning, fmt.Sprintf("%s the whole retry budget and failed: %d calls each that could not land.",
+			plural(failed, "operation spent", "operations spent"), in.Spec.MaxRetries+1), "")
+	}
+}
+
+func (s *sheet) behaviorSummary(in *Input, b *metrics.Behavior) {
+	whose := " (ours)"
+	if in.Survey.OwnRetries {
+		whose = ""
+	}
+	amp := fmt.Sprintf("%.2fx amplification%s", float64(b.Attempts)/float64(b.Operations), whose)
+	if b.Disrupted == 0 {
+		s.probe.Summary = fmt.Sprintf("%d operations, none disrupted, %s", b.Operations, amp)
+		return
+	}
+	s.probe.Summary = fmt.Sprintf("%d/%d disrupted operations recovered (%.0f%%) %s, %s", b.Recovered, b.Disrupted,
+		100*float64(b.Recovered)/float64(b.Disrupted), within(in), amp)
+	if v := s.probe.Metrics["duplicate_mutations"].Value; v != nil && s.probe.Metrics["effect_oracle_status"].Value == oracleOK {
+		s.probe.Summary += fmt.Sprintf(", %v duplicate mutations", v)
+	}
+	if b.Succeeded == 0 {
+		s.probe.Summary += ", nothing completed"
+	}
+}

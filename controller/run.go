@@ -1,0 +1,252 @@
+package controller
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"time"
+
+	"ordeal/agent/wire"
+	"ordeal/agent/wire/bus"
+	"ordeal/controller/dispatch"
+	"ordeal/controller/merge"
+	"ordeal/controller/plan"
+	"ordeal/controller/policy"
+	"ordeal/controller/result"
+	"ordeal/controller/spec"
+	"ordeal/metrics/price"
+)
+
+// Options of a run.
+type Options struct {
+	Spec     spec.Spec // validated
+	Policy   *policy.Policy
+	Prices   *price.Table
+	Bus      *bus.Bus
+	Pool     string // empty = the default pool
+	Command  string // scan, ci
+	Version  string
+	Observe  func(Event) // nil = nobody watches; called from several goroutines
+	Warnings func(string)
+}
+
+// Event is how far a run is.
+type Event struct {
+	Phase string
+	Probe string
+	Stage string
+	Done  int64 // operations of the stage
+	Total int64
+	Errs  int64
+}
+
+// Unmeasurable says that nothing could be measured, and why.
+type Unmeasurable struct{ wire.Failure }
+
+func (e *Unmeasurable) Error() string {
+	text := e.Message
+	if e.Remedy != "" {
+		text += "\n  " + e.Remedy
+	}
+	if e.Stderr != "" {
+		text += "\n  the server's last words on stderr:\n" + indent(e.Stderr)
+	}
+	return text
+}
+
+// run is the state of one scan.
+type run struct {
+	opt      Options
+	id       string
+	started  time.Time
+	dispatch *dispatch.Dispatcher
+	merger   merge.Merger
+	watch    *watch
+
+	survey    *wire.Survey
+	choice    *plan.Choice
+	preflight *wire.Preflight
+	stages    []plan.Stage
+	stale     *wire.OracleResult
+	at        string // what is under way, for the message of a timeout
+}
+
+// Run scans. The document is never nil when err is nil, ErrInterrupted-like
+// causes of ctx or a timeout: it then holds what was measured until then.
+func Run(ctx context.Context, opt Options) (*result.Document, error) {
+	r := &run{opt: opt, id: newID(), started: time.Now(), at: "survey"}
+	ctx, cancel := context.WithTimeoutCause(ctx, opt.Spec.ScanTimeout, errScanTimeout)
+	defer cancel()
+	if err := r.open(ctx); err != nil {
+		return nil, err
+	}
+	defer r.close()
+	if err := r.discover(ctx); err != nil {
+		return nil, r.explain(err)
+	}
+	r.stages = plan.Build(&opt.Spec, r.survey, r.choice, r.preflight)
+	cut := r.explain(r.execute(ctx))
+	return r.document(cut), cut
+}
+
+// Target is the target as far as it is known without a survey, for refusals.
+func Target(s *spec.Spec) result.Target {
+	return result.Target{Kind: string(s.Target.Kind), URI: s.Target.URI, Name: s.Target.URI, Transport: string(s.Target.Transport), Tool: s.Tool}
+}
+
+var errScanTimeout = errors.New("the scan took longer than --scan-timeout")
+
+func (r *run) open(ctx context.Context) error {
+	if r.opt.Pool == "" {
+		r.opt.Pool = wire.DefaultPool
+	}
+	d, err := dispatch.New(ctx, r.opt.Bus, r.id, r.opt.Pool)
+	if err != nil {
+		return err
+	}
+	r.dispatch = d
+	r.watch, err = newWatch(r.opt.Bus, r.id, r.opt.Observe)
+	return err
+}
+
+func (r *run) close() {
+	r.watch.close()
+	_ = r.dispatch.Close() // agents also let go when the run's processes end
+}
+
+// discover connects, chooses what to call, and tries it once.
+func (r *run) discover(ctx context.Context) error {
+	s := &r.opt.Spec
+	survey, err := r.only(ctx, plan.Survey(s))
+	if err != nil {
+		return err
+	}
+	r.survey = survey.Survey
+	if r.choice, err = plan.Choose(s, r.survey); err != nil {
+		return err
+	}
+	for _, w := range r.choice.Warnings {
+		r.warn(w)
+	}
+	if r.choice.Verify != nil {
+		stale, err := r.only(ctx, plan.Oracle(s, r.choice))
+		if err != nil {
+			return err
+		}
+		if err := checkOracle(s, stale.Oracle); err != nil {
+			return err
+		}
+	}
+	tried, err := r.only(ctx, plan.Preflight(s, r.choice))
+	if err != nil {
+		return err
+	}
+	r.preflight = tried.Preflight
+	return plan.CheckPreflight(s, r.choice, r.preflight, r.warn)
+}
+
+func (r *run) warn(text string) {
+	if r.opt.Warnings != nil {
+		r.opt.Warnings(text)
+	}
+}
+
+// only runs a stage of one unit that everything after it depends on.
+func (r *run) only(ctx context.Context, st plan.Stage) (*wire.Result, error) {
+	results, err := r.stage(ctx, &st)
+	for _, res := range results {
+		if res.Failure != nil && err == nil {
+			return nil, &Unmeasurable{*res.Failure}
+		}
+		if res.Final && err == nil {
+			return res, nil
+		}
+	}
+	if err == nil {
+		err = fmt.Errorf("stage %s returned no result", st.Name)
+	}
+	return nil, err
+}
+
+// execute runs the planned stages in order.
+func (r *run) execute(ctx context.Context) error {
+	stopped := map[string]bool{}
+	for i := range r.stages {
+		st := &r.stages[i]
+		if stopped[st.Probe] {
+			continue
+		}
+		if _, err := r.stage(ctx, st); err != nil {
+			return err
+		}
+		stopped[st.Probe] = plan.Stop(st, r.merger.Summary().Stage(st.Name))
+	}
+	return nil
+}
+
+// stage dispatches one stage and merges what came back, also when it was cut.
+func (r *run) stage(ctx context.Context, st *plan.Stage) ([]*wire.Result, error) {
+	r.at = fmt.Sprintf("phase %s, probe %s", st.Phase, st.Probe)
+	r.watch.begin(st)
+	begun := time.Now()
+	results, err := r.dispatch.Stage(ctx, st)
+	merged := r.merger.Stage(st.Name, st.Probe, st.Level, planned(st))
+	for _, res := range results {
+		r.merger.Add(res)
+	}
+	merged.Took(time.Since(begun))
+	return results, err
+}
+
+func planned(st *plan.Stage) []merge.Planned {
+	units := make([]merge.Planned, len(st.Units))
+	for i := range st.Units {
+		units[i] = merge.Planned{Unit: st.Units[i].ID, Operations: int64(st.Units[i].Ops.Len())}
+	}
+	return units
+}
+
+// explain names what was under way when a scan ran out of time.
+func (r *run) explain(err error) error {
+	if errors.Is(err, errScanTimeout) {
+		return fmt.Errorf("scan exceeded --scan-timeout %v during %s: %w", r.opt.Spec.ScanTimeout, r.at, err)
+	}
+	return err
+}
+
+// checkOracle refuses ids that are there before anything was written.
+func checkOracle(s *spec.Spec, o *wire.OracleResult) error {
+	if o == nil || o.Status != "ok" {
+		message := "no answer"
+		if o != nil {
+			message = o.Message
+		}
+		return &plan.Refusal{Reason: fmt.Sprintf("--verify-tool %s could not be read: %s", s.VerifyTool, message),
+			Remedy: "check --verify-args and --verify-count against what the tool answers"}
+	}
+	for _, n := range o.Effects {
+		if n > 0 {
+			return &plan.Refusal{Reason: "the target already holds operation ids of this seed: its writes could not be told from old ones",
+				Remedy: "reset the target's state or scan with another --seed"}
+		}
+	}
+	return nil
+}
+
+func newID() string {
+	var b [5]byte
+	if _, err := rand.Read(b[:]); err != nil {
+		panic(fmt.Sprintf("controller: no randomness for a run id: %v", err))
+	}
+	return time.Now().UTC().Format("20060102-150405-") + hex.EncodeToString(b[:])
+}
+
+func indent(text string) string {
+	out := ""
+	for line := range lines(text) {
+		out += "    " + line + "\n"
+	}
+	return out
+}

@@ -1,0 +1,38 @@
+package spec
+
+import (
+	"encoding/json"
+	"fmt"
+	"time"
+)
+
+// JSON is the spec as a report shows it: durations as text, and of headers and
+// environment variables the names only.
+func (s *Spec) JSON() (json.RawMessage, error) {
+	raw, err := json.Marshal(s)
+	if err != nil {
+		return nil, fmt.Errorf("encode spec: %w", err)
+	}
+	fields := map[string]any{}
+	if err := json.Unmarshal(raw, &fields); err != nil {
+		return nil, fmt.Errorf("encode spec: %w", err)
+	}
+	for key, d := range map[string]time.Duration{
+		"level_duration": s.LevelDuration, "timeout": s.Timeout, "scan_timeout": s.ScanTimeout,
+		"backoff_max": s.BackoffMax, "backoff_budget": s.BackoffBudget,
+	} {
+		fields[key] = d.String()
+	}
+	var headers, env []string
+	for _, h := range s.Target.Headers {
+		headers = append(headers, h.Name)
+	}
+	for _, e := range s.Target.Env {
+		env = append(env, e.Name)
+	}
+	fields["headers"], fields["env"] = headers, env
+	if isModel(s.Target.Kind) && s.Target.Endpoint != "" {
+		fields["base_url"] = Display(s.Target.Endpoint)
+	}
+	return json.Marshal(fields)
+}

@@ -1,0 +1,151 @@
+package spec
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"ordeal/agent/wire"
+)
+
+func TestParseTarget(t *testing.T) {
+	tests := []struct {
+		text string
+		want wire.Target
+	}{
+		{"mock", wire.Target{Kind: wire.Mock, URI: "mock:healthy", Profile: "healthy"}},
+		{"mock:failing", wire.Target{Kind: wire.Mock, URI: "mock:failing", Profile: "failing"}},
+		{"https://h/mcp", wire.Target{Kind: wire.MCP, URI: "https://h/mcp", Transport: wire.StreamableHTTP, Endpoint: "https://h/mcp"}},
+		{"sse+https://h/sse", wire.Target{Kind: wire.MCP, URI: "sse+https://h/sse", Transport: wire.SSE, Endpoint: "https://h/sse"}},
+		{"sse://h:1/sse", wire.Target{Kind: wire.MCP, URI: "sse://h:1/sse", Transport: wire.SSE, Endpoint: "http://h:1/sse"}},
+		{"openai:gpt-4o", wire.Target{Kind: wire.OpenAI, URI: "openai:gpt-4o", Model: "gpt-4o"}},
+		{"stdio://./server", wire.Target{Kind: wire.MCP, URI: "stdio://./server", Transport: wire.Stdio, Command: []string{"./server"}}},
+		{`npx -y "a b" 'c\d' e\ f`, wire.Target{Kind: wire.MCP, URI: `npx -y "a b" 'c\d' e\ f`, Transport: wire.Stdio,
+			Command: []string{"npx", "-y", "a b", `c\d`, "e f"}}},
+		{"https://u:p@h/mcp?key=S3&mode=a", wire.Target{Kind: wire.MCP, URI: "https://REDACTED@h/mcp?key=REDACTED&mode=REDACTED",
+			Transport: wire.StreamableHTTP, Endpoint: "https://u:p@h/mcp?key=S3&mode=a"}},
+	}
+	for _, tt := range tests {
+		got, err := ParseTarget(tt.text)
+		if err != nil {
+			t.Errorf("ParseTarget(%q): %v", tt.text, err)
+			continue
+		}
+		if diff := cmp.Diff(tt.want, got); diff != "" {
+			t.Errorf("ParseTarget(%q) (-want +got):\n%s", tt.text, diff)
+		}
+	}
+}
+
+func TestParseTargetErrors(t *testing.T) {
+	tests := []struct{ text, want string }{
+		{"", "target is empty"},
+		{"mock:degarded", "did you mean degraded?"},
+		{"openai:", "names no model"},
+		{"ftp://h/x", `scheme "ftp" is unknown`},
+		{"agent:./a", "scan does not do yet"},
+		{`npx "a`, "unclosed double quote"},
+		{"https:///mcp", "has no host"},
+		{"http://user:s3cret@[bad", "not a valid URL"},
+	}
+	for _, tt := range tests {
+		_, err := ParseTarget(tt.text)
+		if err == nil || !strings.Contains(err.Error(), tt.want) {
+			t.Errorf("ParseTarget(%q) = %v, want %q", tt.text, err, tt.want)
+		}
+		if err != nil && strings.Contains(err.Error(), "s3cret") {
+			t.Errorf("ParseTarget(%q) shows the password: %v", tt.text, err)
+		}
+	}
+}
+
+func TestValidateFills(t *testing.T) {
+	s := Default()
+	s.TargetText = "anthropic:m"
+	if err := s.Validate(); err != nil {
+		t.Fatal(err)
+	}
+	if s.Requests != 5 || s.ScanTimeout != 600*time.Second || s.FaultRatePPB != 200_000_000 {
+		t.Errorf("requests %d, scan timeout %v, ppb %d; want 5, 10m0s, 200000000", s.Requests, s.ScanTimeout, s.FaultRatePPB)
+	}
+}
+
+func TestValidateReportsEverything(t *testing.T) {
+	s := Default()
+	s.TargetText = "mock"
+	s.Probes = []string{"latncy"}
+	s.FaultRate = 1.5
+	s.MaxRetries = -1
+	s.ToolArgs = []byte(`[1]`)
+	s.VerifyCount = "a.b"
+	s.Target.Headers = []wire.Header{{Name: "A", Value: "b"}}
+	err := s.Validate()
+	if err == nil {
+		t.Fatal("no error")
+	}
+	for _, want := range []string{"did you mean latency?", "--fault-rate is 1.5", "--max-retries is -1", "--tool-args is a JSON array",
+		"--tool-args needs --tool", "need --verify-tool", "--header is for http"} {
+		if !strings.Contains(err.Error(), want) {
+			t.Errorf("error lacks %q:\n%v", want, err)
+		}
+	}
+}
+
+func TestFile(t *testing.T) {
+	known := []string{"target", "requests", "header", "env", "tool-args", "probes", "timeout"}
+	got, err := File("scan.yaml", []byte(`target: mock:degraded
+requests: 40
+timeout: 2s
+header:
+  Authorization: Bearer $TOKEN
+env: [A=b, C=d]
+tool_args: {query: hello, n: 3}
+`), known)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []Setting{
+		{"target", []string{"mock:degraded"}, 1}, {"requests", []string{"40"}, 2}, {"timeout", []string{"2s"}, 3},
+		{"header", []string{"Authorization: Bearer $TOKEN"}, 4}, {"env", []string{"A=b", "C=d"}, 6},
+		{"tool-args", []string{`{"n":3,"query":"hello"}`}, 7},
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	_, err = File("scan.yaml", []byte("reqests: 4\nprobes:\nrequests: 1\nrequests: 2\n"), known)
+	for _, want := range []string{`scan.yaml:1: unknown key "reqests" (did you mean requests?)`, "scan.yaml:2: key \"probes\": has no value", "scan.yaml:4: key \"requests\" is given twice"} {
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("error lacks %q:\n%v", want, err)
+		}
+	}
+}
+
+func FuzzParseTarget(f *testing.F) {
+	for _, s := range []string{"mock", "mock:x", "https://u:p@h/?a=b", `npx "a b"`, `a\`, "sse://", "stdio://"} {
+		f.Add(s)
+	}
+	f.Fuzz(func(t *testing.T, s string) {
+		target, err := ParseTarget(s)
+		if err == nil && target.Transport == wire.Stdio && len(target.Command) == 0 {
+			t.Errorf("%q parsed to an empty command", s)
+		}
+	})
+}
+
+func FuzzFile(f *testing.F) {
+	f.Add([]byte("requests: 40\n"))
+	f.Add([]byte("a: &x [1, *x]\n"))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		settings, err := File("f", data, []string{"requests", "header", "env"})
+		if err != nil {
+			return
+		}
+		for _, s := range settings {
+			if s.Key != "requests" && s.Key != "header" && s.Key != "env" {
+				t.Errorf("unknown key %q accepted", s.Key)
+			}
+		}
+	})
+}

@@ -1,0 +1,169 @@
+package spec
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"time"
+
+	"ordeal/agent/wire"
+)
+
+const ppb = 1_000_000_000
+
+// Validate parses the target, fills what hangs on it and checks everything. It
+// reports all problems at once, one line each.
+func (s *Spec) Validate() error {
+	var problems []error
+	add := func(err error) {
+		if err != nil {
+			problems = append(problems, err)
+		}
+	}
+	add(s.resolveTarget())
+	if s.Requests == 0 {
+		s.Requests = DefaultRequests(s.Target.Kind)
+	}
+	if s.ScanTimeout == 0 {
+		s.ScanTimeout = max(time.Minute, s.Timeout*time.Duration(s.Requests)*4)
+	}
+	s.MilliRate = int64(math.Round(s.Rate * 1000))
+	s.FaultRatePPB = int64(math.Round(s.FaultRate * ppb))
+	s.Target.Timeout, s.Target.Seed = s.Timeout, s.Seed
+	add(s.checkNames())
+	add(s.checkNumbers())
+	add(s.checkReach())
+	add(s.checkArgs())
+	return errors.Join(problems...)
+}
+
+// resolveTarget parses TargetText and keeps what flags had set on Target.
+func (s *Spec) resolveTarget() error {
+	t, err := ParseTarget(s.TargetText)
+	if err != nil {
+		return err
+	}
+	set := s.Target
+	set.Kind, set.URI, set.Profile, set.Transport = t.Kind, t.URI, t.Profile, t.Transport
+	set.Command, set.Model = t.Command, t.Model
+	if t.Endpoint != "" {
+		if set.Endpoint != "" && set.Endpoint != t.Endpoint {
+			return fmt.Errorf("--base-url is for openai: and anthropic: targets, not for %s", t.URI)
+		}
+		set.Endpoint = t.Endpoint
+	}
+	s.Target = set
+	s.TargetText = Display(s.TargetText)
+	return nil
+}
+
+func (s *Spec) checkNames() error {
+	var problems []error
+	for _, p := range s.Probes {
+		problems = append(problems, oneOf("probe", p, AllProbes))
+	}
+	for _, p := range s.Phases {
+		problems = append(problems, oneOf("phase", p, AllPhases))
+	}
+	if len(s.Probes) == 0 || len(s.Phases) == 0 {
+		problems = append(problems, errors.New("no probe selected: give --probes and --phases at least one name, or all"))
+	}
+	return errors.Join(problems...)
+}
+
+func (s *Spec) checkNumbers() error {
+	var problems []error
+	must := func(ok bool, format string, args ...any) {
+		if !ok {
+			problems = append(problems, fmt.Errorf(format, args...))
+		}
+	}
+	must(s.Requests >= 1 && s.Requests <= 1e9, "--requests is %d: want 1 to 1000000000", s.Requests)
+	must(s.Concurrency >= 1 && s.Concurrency <= 4096, "--concurrency is %d: want 1 to 4096", s.Concurrency)
+	must(s.Rate >= 0 && s.Rate <= 1e6, "--rate is %g: want 0 (closed loop) to 1000000 calls/s", s.Rate)
+	must(s.Rate == 0 || s.MilliRate > 0, "--rate is %g: the lowest rate is 0.001 calls/s", s.Rate)
+	must(s.MaxInFlight >= 1, "--max-in-flight is %d: want at least 1", s.MaxInFlight)
+	must(s.Warmup >= 0, "--warmup is %d: want 0 or more", s.Warmup)
+	must(s.Timeout > 0, "--timeout is %v: want more than 0", s.Timeout)
+	must(s.ScanTimeout > 0, "--scan-timeout is %v: want more than 0", s.ScanTimeout)
+	must(s.LevelDuration >= 0, "--level-duration is %v: want 0 (by count) or more", s.LevelDuration)
+	must(s.FaultRate >= 0 && s.FaultRate <= 1, "--fault-rate is %g: want a probability from 0 to 1", s.FaultRate)
+	must(s.MaxRetries >= 1 && s.MaxRetries <= 100, "--max-retries is %d: want 1 to 100 (at 0 the recovery floor is 0 and proves nothing)", s.MaxRetries)
+	must(s.BackoffMax >= 0, "--backoff-max is %v: want 0 (never wait) or more", s.BackoffMax)
+	must(s.BackoffBudget >= 0, "--backoff-budget is %v: want 0 (never wait) or more", s.BackoffBudget)
+	must(s.Agents >= 1 && s.Agents <= 64, "--agents is %d: want 1 to 64 in one process", s.Agents)
+	must(s.ContractTools >= 1, "--contract-tools is %d: want at least 1", s.ContractTools)
+	must(s.ContractCases >= 1, "--contract-cases is %d: want at least 1", s.ContractCases)
+	must(s.PriceIn >= 0 && s.PriceOut >= 0, "--price-in and --price-out must not be negative")
+	must((s.PriceIn > 0) == (s.PriceOut > 0), "--price-in and --price-out go together: give both or neither")
+	return errors.Join(problems...)
+}
+
+// checkReach refuses what the chosen transport would silently ignore.
+func (s *Spec) checkReach() error {
+	t := &s.Target
+	overHTTP := t.Transport == wire.StreamableHTTP || t.Transport == wire.SSE || isModel(t.Kind)
+	switch {
+	case t.Kind == "":
+		return nil // reported by resolveTarget
+	case len(t.Headers) > 0 && !overHTTP:
+		return fmt.Errorf("--header is for http and llm targets, not for %s: use --env for a stdio server", t.URI)
+	case len(t.Env) > 0 && t.Transport != wire.Stdio:
+		return fmt.Errorf("--env is for stdio servers, not for %s: use --header", t.URI)
+	case t.Endpoint != "" && !overHTTP:
+		return fmt.Errorf("--base-url is for openai: and anthropic: targets, not for %s", t.URI)
+	case s.Tool != "" && isModel(t.Kind):
+		return fmt.Errorf("--tool is for mcp and mock targets, not for %s", t.URI)
+	}
+	return nil
+}
+
+func isModel(k wire.TargetKind) bool { return k == wire.OpenAI || k == wire.Anthropic }
+
+func (s *Spec) checkArgs() error {
+	var problems []error
+	if s.ToolArgs != nil {
+		problems = append(problems, object("--tool-args", s.ToolArgs))
+		if s.Tool == "" && !isModel(s.Target.Kind) {
+			problems = append(problems, errors.New("--tool-args needs --tool: name the tool the arguments are for"))
+		}
+	}
+	if s.VerifyTool == "" && (s.VerifyArgs != nil || s.VerifyCount != "") {
+		problems = append(problems, errors.New("--verify-args and --verify-count need --verify-tool"))
+	}
+	if s.VerifyArgs != nil {
+		problems = append(problems, object("--verify-args", s.VerifyArgs))
+	}
+	if s.VerifyTool != "" && !s.AllowMutating {
+		problems = append(problems, errors.New("--verify-tool counts the writes of a mutating tool: add --allow-mutating and point the scan at something disposable"))
+	}
+	if s.VerifyTool != "" && !slices.Contains(s.Probes, "fault") {
+		problems = append(problems, errors.New("--verify-tool reads around the recovery pass: add fault to --probes"))
+	}
+	return errors.Join(problems...)
+}
+
+// object checks that raw is one JSON object, and says where it is not.
+func object(flag string, raw json.RawMessage) error {
+	var v map[string]any
+	dec := json.NewDecoder(bytes.NewReader(raw))
+	err := dec.Decode(&v)
+	var syntax *json.SyntaxError
+	var kind *json.UnmarshalTypeError
+	switch {
+	case errors.As(err, &syntax):
+		return fmt.Errorf("%s is not valid JSON at byte %d: %v; want an object such as '{\"query\": \"hello\"}'", flag, syntax.Offset, err)
+	case errors.As(err, &kind):
+		return fmt.Errorf("%s is a JSON %s: want an object such as '{\"query\": \"hello\"}'", flag, kind.Value)
+	case err != nil:
+		return fmt.Errorf("%s is not valid JSON: %v; want an object such as '{\"query\": \"hello\"}'", flag, err)
+	case v == nil:
+		return fmt.Errorf("%s is null: want an object such as '{\"query\": \"hello\"}'", flag)
+	case dec.More():
+		return fmt.Errorf("%s has text after the object at byte %d", flag, dec.InputOffset())
+	}
+	return nil
+}
