@@ -1,6 +1,7 @@
 package controller
 
 import (
+	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -14,6 +15,7 @@ import (
 	"ordeal/controller/measure"
 	"ordeal/controller/plan"
 	"ordeal/controller/policy"
+	"ordeal/controller/report"
 	"ordeal/controller/result"
 	"ordeal/faultproxy/schedule"
 	"ordeal/metrics"
@@ -23,7 +25,7 @@ import (
 func (r *run) document(cut error) *result.Document {
 	s := &r.opt.Spec
 	summary := r.merger.Summary()
-	probes, caveats := measure.Probes(measure.Input{Spec: s, Survey: r.survey, Summary: summary,
+	probes, caveats := measure.Probes(measure.Input{Spec: s, Survey: r.survey, Summary: summary, Prices: r.opt.Prices,
 		Plan: r.stages, Preflight: r.preflight})
 	judged := policy.Evaluate(r.opt.Policy, policy.Input{Probes: probes, Caveats: caveats, Selected: s.Probes, Phases: s.Phases,
 		Requests: int64(s.Requests), Oracle: s.VerifyTool != ""})
@@ -33,6 +35,20 @@ func (r *run) document(cut error) *result.Document {
 		Probes: probes, Caveats: caveats, Histograms: r.histograms(),
 	}
 	doc.Run = r.header(cut)
+	return stored(doc)
+}
+
+// stored is the document as its JSON gives it back, so that every format renders
+// the same now as from the file later.
+func stored(doc *result.Document) *result.Document {
+	var buf bytes.Buffer
+	err := report.JSON(&buf, doc)
+	if err == nil {
+		doc, err = report.ParseJSON(&buf)
+	}
+	if err != nil {
+		panic(fmt.Sprintf("controller: a document that cannot be stored: %v", err))
+	}
 	return doc
 }
 

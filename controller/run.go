@@ -23,7 +23,7 @@ import (
 type Options struct {
 	Spec     spec.Spec // validated
 	Policy   *policy.Policy
-	Prices   *price.Table
+	Prices   []*price.Table // the first that knows the model applies
 	Bus      *bus.Bus
 	Pool     string // empty = the default pool
 	Command  string // scan, ci

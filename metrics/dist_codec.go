@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math/bits"
 	"slices"
 )
 
@@ -72,8 +73,9 @@ func (d *Dist) UnmarshalBinary(data []byte) error {
 
 // readExact reads the values and checks that they add up to the head.
 func (d *Dist) readExact(r *varints) {
-	values := Dist{exact: make([]int64, 0, min(d.n, int64(len(r.data))))}
-	last := int64(0)
+	d.exact = make([]int64, 0, min(d.n, int64(len(r.data))))
+	var last, sum int64
+	var sqHi, sqLo uint64
 	for range d.n {
 		step := r.int()
 		if r.bad || step > MaxValue-last {
@@ -81,13 +83,13 @@ func (d *Dist) readExact(r *varints) {
 			return
 		}
 		last += step
-		values.Record(last)
+		d.exact = append(d.exact, last)
+		sum += last
+		var carry uint64
+		sqLo, carry = bits.Add64(sqLo, uint64(last)*uint64(last), 0) // last is below 2^32
+		sqHi += carry
 	}
-	if values.sum != d.sum || values.sqHi != d.sqHi || values.sqLo != d.sqLo || values.min != d.min || values.max != d.max {
-		r.bad = true
-		return
-	}
-	d.exact = values.exact
+	r.bad = sum != d.sum || sqHi != d.sqHi || sqLo != d.sqLo || last != d.max || d.n > 0 && d.exact[0] != d.min
 }
 
 // readCounts reads the buckets and checks that the head is possible with them.
@@ -143,6 +145,11 @@ type varints struct {
 }
 
 func (r *varints) next() uint64 {
+	if len(r.data) > 0 && r.data[0] < 0x80 { // most differences and counts are one byte
+		v := r.data[0]
+		r.data = r.data[1:]
+		return uint64(v)
+	}
 	v, n := binary.Uvarint(r.data)
 	if n <= 0 {
 		r.bad, r.data = true, nil

@@ -6,23 +6,25 @@ import (
 	"github.com/HdrHistogram/hdrhistogram-go"
 )
 
-// HDR is the distribution as an HdrHistogram: base64 of the V2 compressed form,
-// 1 to MaxValue at three significant digits, for tools that read such logs.
-// Values above MaxValue are written as MaxValue.
+// HDR is the distribution as an HdrHistogram log line holds it: V2, compressed,
+// base64. Any HdrHistogram tool reads it. It has this package's geometry (1 to
+// MaxValue, three digits), so percentiles agree once the Dist keeps buckets;
+// before that they are rounded up to the end of their bucket, by less than
+// 0.1 %.
 func (d *Dist) HDR() (string, error) {
 	h := hdrhistogram.New(1, MaxValue, 3)
-	var err error
-	d.Each(func(value, count int64) {
-		if err == nil {
-			err = h.RecordValues(min(value, MaxValue), count)
+	var failed error
+	d.Each(func(v, n int64) {
+		if err := h.RecordValues(v, n); err != nil {
+			failed = err
 		}
 	})
-	if err != nil {
-		return "", fmt.Errorf("export histogram: %w", err)
+	if failed != nil {
+		return "", fmt.Errorf("metrics: histogram: %w", failed)
 	}
-	raw, err := h.Encode(hdrhistogram.V2CompressedEncodingCookieBase)
+	text, err := h.Encode(hdrhistogram.V2CompressedEncodingCookieBase)
 	if err != nil {
-		return "", fmt.Errorf("export histogram: %w", err)
+		return "", fmt.Errorf("metrics: histogram: %w", err)
 	}
-	return string(raw), nil
+	return string(text), nil
 }

@@ -102,25 +102,21 @@ func (a *completion) blockDelta(e *anthropicEvent) (bool, error) {
 	return e.Delta.Text != "" || e.Delta.Partial != "" || e.Delta.Thinking != "", nil
 }
 
-// count takes a usage report over what earlier ones said.
+// count takes a usage report over what earlier ones said, field by field.
 func (a *completion) count(u *anthropicUsage) {
 	if u == nil {
 		return
 	}
 	a.usage.seen = true
-	if u.In != nil {
-		a.usage.in, a.usage.cached = max(*u.In, 0), 0
-		if u.Read != nil {
-			a.usage.cached = max(*u.Read, 0)
-			a.usage.in += a.usage.cached
-		}
-		if u.Written != nil {
-			a.usage.in += max(*u.Written, 0)
+	for _, field := range []struct {
+		to   *int64
+		from *int64
+	}{{&a.fresh, u.In}, {&a.usage.cached, u.Read}, {&a.written, u.Written}, {&a.usage.out, u.Out}} {
+		if field.from != nil {
+			*field.to = max(*field.from, 0)
 		}
 	}
-	if u.Out != nil {
-		a.usage.out = max(*u.Out, 0)
-	}
+	a.usage.in = a.fresh + a.usage.cached + a.written
 }
 
 func (a *completion) anthropicDocument(data []byte) error {

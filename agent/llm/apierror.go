@@ -99,6 +99,7 @@ func (e apiError) used() bool { return spent[e.Code] || spent[e.Type] }
 var spent = map[string]bool{
 	"insufficient_quota": true, "credit_balance_exhausted": true, "organization_spend_limit_exceeded": true,
 	"project_spend_limit_exceeded": true, "organization_usage_limit_exceeded": true, "enforced_spend_limit_reached": true,
+	"contract_spend_limit_reached": true,
 }
 
 func (e apiError) overloaded() bool {

@@ -3,6 +3,7 @@ package llm
 import (
 	"context"
 	"fmt"
+	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -51,7 +52,7 @@ func BenchmarkStreams(b *testing.B) {
 			}
 			defer c.Close()
 			b.ReportAllocs()
-			b.SetParallelism(50) // times GOMAXPROCS
+			b.SetParallelism(max(1, 100/runtime.GOMAXPROCS(0)))
 			b.RunParallel(func(pb *testing.PB) {
 				for op := uint64(0); pb.Next(); op++ {
 					if r := c.Chat(context.Background(), op); r.Outcome != metrics.OK {

@@ -39,7 +39,7 @@ func TestChatOK(t *testing.T) {
 		t.Run(string(w), func(t *testing.T) {
 			s := llmtest.New(t, llmtest.Always(llmtest.Answer{
 				Text: []string{"Hel", "lo", " 🌍"}, Input: 1000, Cached: 900, Output: 3}))
-			s.Key = "sk-test-0123456789"
+			s.RequireKey("sk-test-0123456789")
 			r := dial(t, s, w, nil).Chat(context.Background(), 0)
 			got := summary(r)
 			want := row{outcome: metrics.OK, text: "Hello 🌍", tokens: 3, executed: metrics.Yes, delivered: true,

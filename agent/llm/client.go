@@ -103,8 +103,9 @@ func (c *Client) Chat(ctx context.Context, op uint64) Reply {
 }
 
 // Alive asks for the list of models, which costs nothing and runs no model. Any
-// answer below 500 means that the endpoint lives: one without that path (404) or
-// without a key (401) has answered, too.
+// answer means that the endpoint lives, for not every server has that path or
+// wants it asked without a key; only a gateway that reports the server behind it
+// as gone (502, 503, 504) does not count.
 func (c *Client) Alive(ctx context.Context) bool {
 	ctx, cancel := context.WithTimeout(ctx, min(c.cfg.Timeout, 10*time.Second))
 	defer cancel()
@@ -114,7 +115,11 @@ func (c *Client) Alive(ctx context.Context) bool {
 	}
 	defer resp.Body.Close()
 	io.CopyN(io.Discard, resp.Body, drainBytes) // for the sake of the connection
-	return resp.StatusCode < http.StatusInternalServerError
+	switch resp.StatusCode {
+	case http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout:
+		return false
+	}
+	return true
 }
 
 func (c *Client) asksUsage() bool { return c.cfg.Wire == OpenAI && !c.noUsage.Load() }

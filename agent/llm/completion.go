@@ -26,6 +26,8 @@ type completion struct {
 	marked  bool   // the end marker of the stream has come
 	model   string
 	usage   usage
+	fresh   int64 // input tokens that Anthropic neither read from the cache nor wrote to it
+	written int64 // input tokens it wrote to the cache
 }
 
 // block is a tool call being put together, or on the Anthropic wire any block

@@ -25,8 +25,10 @@
 //
 // Two limits apply: Config.Timeout to the whole call, Config.GapTimeout between
 // two generated events, once the first has come. Keep-alive comments and pings
-// reset neither. There is no ServerTime: what providers report in the response
-// head is known before the answer is.
+// reset neither. Behind the end marker the rest of the body is read, so that
+// the connection can be used again, for 100 ms at most and outside of Latency.
+// There is no ServerTime: what providers report in the response head is known
+// before the answer is.
 //
 // # Outcomes
 //

@@ -8,10 +8,14 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"log"
 	"net"
 	"net/http"
+	"net/http/httptest"
+	"os"
 	"strings"
 	"sync/atomic"
+	"syscall"
 	"testing"
 	"time"
 
@@ -100,13 +104,13 @@ func TestSecretsStayOut(t *testing.T) {
 
 func TestServersThatDoNotKnowAField(t *testing.T) {
 	s := llmtest.New(t, llmtest.Always(llmtest.Answer{}))
-	s.Reject = []string{"stream_options"}
+	s.Reject("stream_options")
 	c := dial(t, s, llm.OpenAI, nil)
 	first, second := c.Chat(context.Background(), 0), c.Chat(context.Background(), 1)
 	if first.Outcome != metrics.ProtocolError || len(first.Notes) != 1 || second.Outcome != metrics.OK || second.Usage {
 		t.Errorf("stream_options: got %v %q, then %v, usage %v", first.Outcome, first.Notes, second.Outcome, second.Usage)
 	}
-	s.Reject = []string{"max_tokens"}
+	s.Reject("max_tokens")
 	third, fourth := c.Chat(context.Background(), 2), c.Chat(context.Background(), 3)
 	if third.Outcome != metrics.ProtocolError || len(third.Notes) != 1 || fourth.Outcome != metrics.OK {
 		t.Errorf("max_tokens: got %v %q, then %v", third.Outcome, third.Notes, fourth.Outcome)
@@ -193,7 +197,7 @@ func TestConnectionRefused(t *testing.T) {
 func TestAlive(t *testing.T) {
 	for _, w := range bothWires {
 		s := llmtest.New(t, llmtest.Always(llmtest.Answer{}))
-		s.Key = "another key"
+		s.RequireKey("another key")
 		c := dial(t, s, w, nil)
 		if !c.Alive(context.Background()) {
 			t.Errorf("%s: a server that answers 401 lives", w)
@@ -201,6 +205,61 @@ func TestAlive(t *testing.T) {
 		if n := len(s.Journal()); n != 0 {
 			t.Errorf("%s: the check cost %d model calls", w, n)
 		}
+	}
+}
+
+func TestAliveByStatus(t *testing.T) {
+	for status, want := range map[int]bool{200: true, 401: true, 404: true, 405: true, 500: true, 502: false, 503: false, 504: false} {
+		answer := roundTrip(func(*http.Request) (*http.Response, error) {
+			return &http.Response{StatusCode: status, Body: http.NoBody}, nil
+		})
+		c, err := llm.New(llm.Config{Wire: llm.OpenAI, Model: "m", Transport: answer})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := c.Alive(context.Background()); got != want {
+			t.Errorf("status %d: alive %v, want %v", status, got, want)
+		}
+	}
+}
+
+type roundTrip func(*http.Request) (*http.Response, error)
+
+func (f roundTrip) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
+
+// What this machine lacks is no failure of the target.
+func TestOurOwnFailures(t *testing.T) {
+	for _, errno := range []syscall.Errno{syscall.EMFILE, syscall.ENFILE, syscall.EADDRNOTAVAIL, syscall.ENOBUFS} {
+		fail := roundTrip(func(*http.Request) (*http.Response, error) {
+			return nil, &net.OpError{Op: "dial", Net: "tcp", Err: os.NewSyscallError("connect", errno)}
+		})
+		c, err := llm.New(llm.Config{Wire: llm.OpenAI, Model: "m", Transport: fail})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := c.Chat(context.Background(), 0); got.Outcome != metrics.HarnessError || got.Origin != metrics.FromGenerator || got.Executed != metrics.No {
+			t.Errorf("%v: got %v from %v, executed %v", errno, got.Outcome, got.Origin, got.Executed)
+		}
+	}
+}
+
+// Usage arrives in parts on the Anthropic wire; a later part changes only the
+// fields it names.
+func TestUsageInParts(t *testing.T) {
+	const stream = "data: {\"type\":\"message_start\",\"message\":{\"usage\":{\"input_tokens\":10,\"cache_read_input_tokens\":5,\"cache_creation_input_tokens\":2,\"output_tokens\":1}}}\n\n" +
+		"data: {\"type\":\"content_block_start\",\"index\":0,\"content_block\":{\"type\":\"text\",\"text\":\"x\"}}\n\n" +
+		"data: {\"type\":\"message_delta\",\"delta\":{\"stop_reason\":\"end_turn\"},\"usage\":{\"input_tokens\":11,\"cache_read_input_tokens\":null,\"output_tokens\":9}}\n\n" +
+		"data: {\"type\":\"message_stop\"}\n\n"
+	answer := roundTrip(func(*http.Request) (*http.Response, error) {
+		return &http.Response{StatusCode: 200, Header: http.Header{"Content-Type": {"text/event-stream"}}, Body: io.NopCloser(strings.NewReader(stream))}, nil
+	})
+	c, err := llm.New(llm.Config{Wire: llm.Anthropic, Model: "m", Transport: answer})
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := c.Chat(context.Background(), 0)
+	if diff := cmp.Diff([]int64{18, 9, 5}, []int64{got.TokensIn, got.TokensOut, got.CachedIn}); diff != "" || got.Outcome != metrics.OK {
+		t.Errorf("%v %s: input, output, cached (-want +got):\n%s", got.Outcome, got.Message, diff)
 	}
 }
 
@@ -226,16 +285,81 @@ func TestConnectionsAreKept(t *testing.T) {
 	}
 }
 
+// The providers speak HTTP/2, where a stream can be cut and its connection live on.
+func TestHTTP2(t *testing.T) {
+	plan := llmtest.ByModel(map[string]llmtest.Answer{"good": {Text: fiveTokens}, "cut": {Text: fiveTokens, Fault: llmtest.ChunkCut, After: 3}, "limited": {Status: 429}})
+	server := httptest.NewUnstartedServer(llmtest.NewHandler(plan))
+	server.EnableHTTP2 = true
+	protocols := make(chan string, 8)
+	inner := server.Config.Handler
+	server.Config.Handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		protocols <- r.Proto + " " + r.RemoteAddr
+		inner.ServeHTTP(w, r)
+	})
+	server.StartTLS()
+	defer server.Close()
+	var got []metrics.Outcome
+	seen := map[string]bool{}
+	transport := server.Client().Transport // trusts the server's certificate
+	for _, model := range []string{"good", "cut", "limited", "good"} {
+		c, err := llm.New(llm.Config{Wire: llm.OpenAI, Base: server.URL + "/v1", Model: model, Transport: transport})
+		if err != nil {
+			t.Fatal(err)
+		}
+		r := c.Chat(context.Background(), 0)
+		got = append(got, r.Outcome)
+		if r.Truncated != (model == "cut") {
+			t.Errorf("%s: truncated %v", model, r.Truncated)
+		}
+		seen[<-protocols] = true
+	}
+	want := []metrics.Outcome{metrics.OK, metrics.Connection, metrics.RateLimited, metrics.OK}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("outcomes (-want +got):\n%s", diff)
+	}
+	for p := range seen {
+		if len(seen) != 1 || !strings.HasPrefix(p, "HTTP/2.0") {
+			t.Errorf("connections: %v, want one of HTTP/2.0", seen)
+		}
+	}
+}
+
+func TestOwnTransportSpeaksHTTP2(t *testing.T) {
+	protocol := make(chan string, 1)
+	server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		protocol <- r.Proto
+		llmtest.NewHandler(llmtest.Always(llmtest.Answer{})).ServeHTTP(w, r)
+	}))
+	server.EnableHTTP2 = true
+	server.Config.ErrorLog = log.New(io.Discard, "", 0) // one handshake is meant to break off
+	server.StartTLS()
+	defer server.Close()
+	for _, insecure := range []bool{false, true} {
+		c, err := llm.New(llm.Config{Wire: llm.Anthropic, Base: server.URL, Model: "m", Insecure: insecure})
+		if err != nil {
+			t.Fatal(err)
+		}
+		r := c.Chat(context.Background(), 0)
+		c.Close()
+		switch {
+		case !insecure && (r.Outcome != metrics.Connection || !strings.Contains(r.Message, "certificate") || r.Executed != metrics.No):
+			t.Errorf("unknown certificate: %v %q, executed %v", r.Outcome, r.Message, r.Executed)
+		case insecure && (r.Outcome != metrics.OK || <-protocol != "HTTP/2.0"):
+			t.Errorf("insecure: %v %q", r.Outcome, r.Message)
+		}
+	}
+}
+
 func TestBounds(t *testing.T) {
-	s := llmtest.New(t, llmtest.Always(llmtest.Answer{Text: llmtest.Tokens(6000)}))
+	s := llmtest.New(t, llmtest.Always(llmtest.Answer{Text: llmtest.Tokens(4500)}))
 	wide := func(cfg *llm.Config) { cfg.MaxTokens = 10_000 }
-	if r := dial(t, s, llm.Anthropic, wide).Chat(context.Background(), 0); len(r.Gaps) != 4096 || len(r.Notes) != 1 || r.TokensOut != 6000 {
+	if r := dial(t, s, llm.Anthropic, wide).Chat(context.Background(), 0); len(r.Gaps) != 4096 || len(r.Notes) != 1 || r.TokensOut != 4500 {
 		t.Errorf("got %d gaps, %d tokens, notes %q", len(r.Gaps), r.TokensOut, r.Notes)
 	}
 	for _, fault := range []llmtest.Fault{llmtest.NoFault, llmtest.JSONBody} {
-		s := llmtest.New(t, llmtest.Always(llmtest.Answer{Text: llmtest.Tokens(6000), Fault: fault}))
-		r := dial(t, s, llm.OpenAI, func(cfg *llm.Config) { cfg.MaxTokens, cfg.MaxAnswer = 10_000, 20_000 }).Chat(context.Background(), 0)
-		if r.Outcome != metrics.InvalidResponse || !strings.Contains(r.Message, "larger than 20000 bytes") || r.BytesIn > 20_000 {
+		s := llmtest.New(t, llmtest.Always(llmtest.Answer{Text: llmtest.Tokens(1000), Fault: fault}))
+		r := dial(t, s, llm.OpenAI, func(cfg *llm.Config) { cfg.MaxTokens, cfg.MaxAnswer = 10_000, 5_000 }).Chat(context.Background(), 0)
+		if r.Outcome != metrics.InvalidResponse || !strings.Contains(r.Message, "larger than 5000 bytes") || r.BytesIn > 5_000 {
 			t.Errorf("%q: got %v %q, %d bytes", fault, r.Outcome, r.Message, r.BytesIn)
 		}
 	}

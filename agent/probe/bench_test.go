@@ -1,10 +1,13 @@
 package probe
 
 import (
+	"context"
 	"testing"
 	"time"
 
+	"ordeal/agent/target"
 	"ordeal/agent/wire"
+	"ordeal/metrics"
 )
 
 // BenchmarkLoadMock is one operation of a closed loop, all in: draws, tally,
@@ -33,6 +36,20 @@ func BenchmarkRecoveryMock(b *testing.B) {
 	call.OpIDSalt = ""
 	benchmarkUnit(b, wire.Unit{Kind: wire.RecoveryUnit, Call: call, Faults: mockFaults(200_000_000),
 		Recovery: &wire.Recovery{MaxRetries: 2, BackoffMax: 5 * time.Second}})
+}
+
+// BenchmarkPacer runs b.N arrivals at 1,000/s in real time against a target
+// that answers at once, and reports how late they were sent.
+func BenchmarkPacer(b *testing.B) {
+	f := &fake{answer: func(context.Context, target.Call) metrics.Exchange { return ok() }}
+	u := loadUnit(uint64(b.N), wire.Load{Workers: 4, Level: 4, MilliRate: 1_000_000})
+	res := Run(b.Context(), Env{Target: f}, u, nil)
+	lag, late := &res.Generator.Lag, &res.Tally.Late
+	b.ReportMetric(float64(lag.Quantile(500)), "lag-p50-us")
+	b.ReportMetric(float64(lag.Quantile(990)), "lag-p99-us")
+	b.ReportMetric(float64(late.Quantile(500)), "late-p50-us")
+	b.ReportMetric(float64(late.Quantile(990)), "late-p99-us")
+	b.ReportMetric(float64(res.Generator.CPUMilli), "cpu-us/tick") // at 1,000 ticks a second
 }
 
 func benchmarkUnit(b *testing.B, u wire.Unit) {

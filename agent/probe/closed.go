@@ -37,13 +37,20 @@ func (l *load) closed(ctx context.Context, res *wire.Result) error {
 	return nil
 }
 
+// openAtOnce bounds the handshakes that are under way at the same time: a
+// thousand callers are the load to measure, a thousand handshakes are not.
+const openAtOnce = 32
+
 // prepare opens the sessions and warms up, all workers at once.
 func (l *load) prepare(ctx context.Context, n int) ([]*worker, error) {
 	workers, errs := make([]*worker, n), make([]error, n)
+	door := make(chan struct{}, openAtOnce)
 	var wg sync.WaitGroup
 	for i := range n {
 		wg.Go(func() {
+			door <- struct{}{}
 			workers[i], errs[i] = l.newWorker(ctx, i)
+			<-door
 			if errs[i] == nil {
 				workers[i].warmUp(ctx, i, n)
 			}

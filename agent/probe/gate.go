@@ -22,12 +22,14 @@ type gate struct {
 
 func newGate(l *wire.Load) *gate { return &gate{most: l.BackoffMax, budget: l.BackoffBudget} }
 
-// see closes the gate after a refusal that is evidence of a quota. Refusals
-// that come in while it is closed are answers to calls sent before, and do not
+// see closes the gate after a refusal that is evidence of a quota: a rate limit,
+// or another failure that names a wait (503 with Retry-After). Refusals that
+// come in while it is closed are answers to calls sent before, and do not
 // prolong it. A refusal without a hint costs the longest pause. An injected 429
 // and the random one of a mock are no quota: they carry no Quota.
 func (g *gate) see(x *metrics.Exchange, now time.Duration, t *metrics.Tally) {
-	if x.Quota == "" || x.Ok() || g.most <= 0 {
+	refused := x.Outcome == metrics.RateLimited || !x.Ok() && x.RetryAfter > 0
+	if x.Quota == "" || !refused || g.most <= 0 {
 		return
 	}
 	g.mu.Lock()

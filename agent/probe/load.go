@@ -35,10 +35,7 @@ type load struct {
 }
 
 func runLoad(ctx context.Context, env *Env, u *wire.Unit, res *wire.Result, progress func(done, errors int64)) error {
-	box, err := newToolbox(&u.Call, u.Load.CheckOutput)
-	if err != nil {
-		return err
-	}
+	box := newToolbox(&u.Call, u.Load.CheckOutput)
 	faults, err := faultSchedule(u.Faults)
 	if err != nil {
 		return err

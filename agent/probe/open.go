@@ -27,7 +27,10 @@ func (l *load) open(ctx context.Context, res *wire.Result) error {
 	if l.env.Target.Virtual() {
 		return l.openVirtual(ctx, shape)
 	}
-	workers, err := l.prepare(ctx, max(p.Workers, 1))
+	// Level is how many calls are expected to be open: that many sessions are
+	// ready beforehand, so that the first arrivals do not wait for a handshake.
+	most := cmp.Or(p.MaxInFlight, defaultInFlight)
+	workers, err := l.prepare(ctx, max(p.Workers, min(p.Level, most), 1))
 	if err != nil {
 		return err
 	}
@@ -35,7 +38,7 @@ func (l *load) open(ctx context.Context, res *wire.Result) error {
 		return err
 	}
 	meter := startMeter(l.env, true)
-	o := &openLoop{load: l, idle: workers, most: cmp.Or(p.MaxInFlight, defaultInFlight)}
+	o := &openLoop{load: l, idle: workers, most: most}
 	o.jobs = make(chan arrival, o.most)
 	o.run(ctx, shape, meter)
 	res.Generator = meter.stop(l.tally)

@@ -11,10 +11,7 @@ import (
 // preflight makes one real call with the chosen arguments: the first operation
 // of the unit, clean and unmeasured.
 func preflight(ctx context.Context, env *Env, u *wire.Unit, res *wire.Result) error {
-	box, err := newToolbox(&u.Call, false)
-	if err != nil {
-		return err
-	}
+	box := newToolbox(&u.Call, false)
 	session, err := env.Target.Session(ctx, 0)
 	if err != nil {
 		return err

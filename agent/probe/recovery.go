@@ -24,10 +24,7 @@ type retrier struct {
 // recovery tries each operation until it succeeds or the retries are used up.
 // Retries are immediate, except after a rate limit.
 func recovery(ctx context.Context, env *Env, u *wire.Unit, res *wire.Result, progress func(done, errors int64)) error {
-	box, err := newToolbox(&u.Call, false)
-	if err != nil {
-		return err
-	}
+	box := newToolbox(&u.Call, false)
 	faults, err := faultSchedule(u.Faults)
 	if err != nil {
 		return err
@@ -60,7 +57,8 @@ func (r *retrier) work(ctx context.Context, op uint64) {
 	r.path.Op, r.path.Label, r.path.Invocations = op, "", r.path.Invocations[:0]
 	print, start := tool.fingerprint(tool.args(r.box.salt, op)), r.clock.Now()
 	var waited time.Duration
-	for attempt := range max(r.params.MaxRetries, 0) + 1 {
+	last := max(r.params.MaxRetries, 0)
+	for attempt := range last + 1 {
 		begun := r.clock.Now()
 		x := r.attempt(ctx, op, uint32(attempt))
 		r.tally.Add(&x, 0)
@@ -68,7 +66,7 @@ func (r *retrier) work(ctx context.Context, op uint64) {
 			Attempt: attempt + 1, Outcome: x.Outcome, Delivered: x.Delivered, Executed: x.Executed, Fault: x.Fault,
 			StartedUS: (begun - start).Microseconds(), LatencyUS: x.Latency.Microseconds(), WaitedUS: waited.Microseconds(), Fingerprint: print,
 		})
-		if x.Ok() || !x.Outcome.Measured() || attempt == r.params.MaxRetries {
+		if x.Ok() || !x.Outcome.Measured() || attempt == last {
 			break
 		}
 		var err error

@@ -2,7 +2,6 @@ package probe
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"time"
 
@@ -34,7 +33,7 @@ func Run(ctx context.Context, env Env, u *wire.Unit, progress func(done, errors 
 	}
 	start := time.Now()
 	if err := execute(ctx, &env, u, res, progress); err != nil {
-		res.Failure = failureOf(err)
+		res.Failure = target.Explain(err)
 	}
 	res.Elapsed = time.Since(start)
 	return res
@@ -83,13 +82,6 @@ func checkUnit(u *wire.Unit) error {
 type Failer interface {
 	error
 	Failure() *wire.Failure
-}
-
-func failureOf(err error) *wire.Failure {
-	if known, ok := errors.AsType[Failer](err); ok {
-		return known.Failure()
-	}
-	return &wire.Failure{Class: "harness", Message: err.Error()}
 }
 
 // faultSchedule builds the schedule of a unit; nil for a clean one.

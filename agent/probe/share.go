@@ -9,14 +9,16 @@ type share struct {
 	level, first, workers uint64
 }
 
-// shareOf reads a load unit. A unit with all callers of its level, or with the
-// whole stage, works its own range. One with some of the callers works, over
-// the whole stage, the operations that belong to them.
+// shareOf reads a load unit. One with some of the callers of its level works,
+// over the whole stage, the operations that belong to them; one with all of
+// them works its own range. In an open loop Level is what the target is told
+// about its load, so there the whole stage marks a unit that is not shared.
 func shareOf(u *wire.Unit) share {
 	l := u.Load
-	workers := uint64(max(l.Workers, 1))
-	if uint64(max(l.Level, 1)) > workers && u.Ops != l.Stage && l.Stage.Len() > 0 {
-		return share{r: l.Stage, level: uint64(l.Level), first: uint64(l.FirstWorker), workers: workers}
+	workers, level := uint64(max(l.Workers, 1)), uint64(max(l.Level, 1))
+	part := workers < level && (l.MilliRate <= 0 || u.Ops != l.Stage)
+	if part {
+		return share{r: l.Stage, level: level, first: uint64(l.FirstWorker), workers: workers}
 	}
 	return share{r: u.Ops, level: workers, workers: workers}
 }

@@ -2,8 +2,10 @@ package probe
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"math/rand/v2"
+	"runtime"
 	"slices"
 	"testing"
 	"time"
@@ -130,6 +132,7 @@ func TestSplitsAgree(t *testing.T) {
 			t.Run(name+"/"+profile, func(t *testing.T) {
 				t.Parallel()
 				tally, behavior := merged(t, profile, units(1))
+				checkCounts(t, name, tally, behavior)
 				for _, k := range []int{2, 4, 16} {
 					gotTally, gotBehavior := merged(t, profile, units(k))
 					if diff := cmp.Diff(tally, gotTally); diff != "" {
@@ -141,5 +144,55 @@ func TestSplitsAgree(t *testing.T) {
 				}
 			})
 		}
+	}
+}
+
+// checkCounts: agreeing is not enough, the operations must be there.
+func checkCounts(t *testing.T, mode, tally, behavior string) {
+	t.Helper()
+	var sum metrics.Tally
+	var all metrics.Behavior
+	if err := errors.Join(json.Unmarshal([]byte(tally), &sum), json.Unmarshal([]byte(behavior), &all)); err != nil {
+		t.Fatal(err)
+	}
+	calls := sum.Calls()
+	switch mode {
+	case "duration": // as many as fit
+		if calls < 16 || calls > 3000 || sum.Window.Workers != 16 {
+			t.Errorf("%d calls by %d workers", calls, sum.Window.Workers)
+		}
+	case "open": // one minute at 33.333/s: arrivals 0 to 1999 are due before its end
+		if w := sum.Window; calls != 2000 || w.Scheduled != 2000 || w.Sent != 2000 || sum.Late.N() != 2000 || w.SpanUS < 60_000_000 {
+			t.Errorf("%d calls, window %+v", calls, w)
+		}
+	case "recovery":
+		if all.Operations != 3000 || all.Attempts != calls || all.Disrupted < 700 || len(all.Kept) != metrics.KeptTrajectories {
+			t.Errorf("%d operations, %d attempts, %d disrupted, %d kept", all.Operations, all.Attempts, all.Disrupted, len(all.Kept))
+		}
+	default:
+		if calls != 3000 || sum.Window.Completed != 3000 {
+			t.Errorf("%d calls, window %+v", calls, sum.Window)
+		}
+	}
+}
+
+// TestMemoryFlat: ten times the calls need no more memory at the end.
+func TestMemoryFlat(t *testing.T) {
+	heap := func(n uint64) (*wire.Result, uint64) {
+		u := loadUnits(wire.Range{To: n}, 8, 1, wire.Load{}, nil)[0]
+		u.Call.OpIDSalt = ""
+		res := run(t, mockEnv(t, "degraded"), &u)
+		runtime.GC()
+		var m runtime.MemStats
+		runtime.ReadMemStats(&m)
+		return res, m.HeapAlloc
+	}
+	few, before := heap(50_000)
+	many, after := heap(500_000)
+	if few.Tally.Calls() != 50_000 || many.Tally.Calls() != 500_000 {
+		t.Fatalf("%d and %d calls", few.Tally.Calls(), many.Tally.Calls())
+	}
+	if growth := int64(after) - int64(before); growth > 1<<20 {
+		t.Errorf("500,000 calls hold %d bytes more than 50,000", growth)
 	}
 }

@@ -3,6 +3,7 @@ package probe
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"slices"
 
 	"ordeal/agent/schema"
@@ -32,6 +33,11 @@ func study(t *wire.Tool) {
 		}
 		t.Issues = append(t.Issues, text)
 	}
+	if len(t.OutputSchema) > 0 {
+		if _, err := schema.Compile(t.OutputSchema); err != nil {
+			t.Issues = append(t.Issues, "the output schema is not usable: "+err.Error())
+		}
+	}
 	t.Required = requiredFields(t.InputSchema)
 	compiled, err := schema.Compile(t.InputSchema)
 	if err != nil {
@@ -40,10 +46,10 @@ func study(t *wire.Tool) {
 	}
 	args, how, err := schema.Synthesize(compiled)
 	if err != nil {
-		t.ArgsError = err.Error()
+		t.ArgsError, t.ArgsEmpty = err.Error(), errors.Is(err, schema.ErrEmpty)
 		return
 	}
-	t.Args, t.ArgsSource, t.ArgsEmpty = args, weakest(how), hasEmpty(args)
+	t.Args, t.ArgsSource = args, weakest(how)
 }
 
 func requiredFields(input json.RawMessage) int {
@@ -57,7 +63,7 @@ func requiredFields(input json.RawMessage) int {
 }
 
 // origins from what the author of the schema wrote to what was made up.
-var origins = []schema.Origin{schema.Const, schema.Default, schema.Example, schema.Enum, schema.Format, schema.Pattern, schema.Placeholder}
+var origins = []schema.Origin{"const", "default", "example", "enum", "format", "pattern", schema.Placeholder}
 
 // weakest is the origin that says least about the tool; empty without arguments.
 func weakest(how schema.Source) string {
@@ -69,19 +75,4 @@ func weakest(how schema.Source) string {
 		return ""
 	}
 	return string(origins[worst])
-}
-
-// hasEmpty reports an argument that is an empty text or list. Only required
-// arguments are synthesized, so nothing better could be found for it.
-func hasEmpty(args json.RawMessage) bool {
-	var fields map[string]json.RawMessage
-	if json.Unmarshal(args, &fields) != nil {
-		return false
-	}
-	for _, v := range fields {
-		if text := string(v); text == `""` || text == "[]" {
-			return true
-		}
-	}
-	return false
 }

@@ -21,7 +21,7 @@ func (w *walker) alternatives(sp spot) {
 			w.made(sp, notAllowed, "not", sp.place, func(c *engine.Schema) { c.Not = without(c.Not, n.Not) }, n.Not)
 		}
 		if n.If != nil {
-			w.made(sp, brokenCondition, "if", w.skipping(sp, n), func(*engine.Schema) {}, n.If)
+			w.conditions(sp, n)
 		}
 	}
 }
@@ -50,6 +50,22 @@ func (w *walker) made(sp spot, kind Kind, keyword string, p place, edit func(*en
 	}
 	w.replace(sp, kind, keyword, m.value)
 	return true
+}
+
+// conditions looks for a value that keeps one side of the condition and breaks what follows from it.
+func (w *walker) conditions(sp spot, n *engine.Schema) {
+	p, keep := w.skipping(sp, n), func(*engine.Schema) {}
+	if n.Then != nil {
+		w.made(sp, brokenCondition, "then", p, keep, n.If, negated(n.Then))
+	}
+	if n.Else != nil {
+		w.made(sp, brokenCondition, "else", p, keep, negated(n.If), negated(n.Else))
+	}
+}
+
+// negated admits what n refuses. The draft only matters to keywords that it does not have.
+func negated(n *engine.Schema) *engine.Schema {
+	return &engine.Schema{Not: n, DraftVersion: 2020}
 }
 
 // both looks for a value that two alternatives of oneOf admit. Of more than six

@@ -15,7 +15,7 @@ type Case struct {
 	Kind    Kind
 	Keyword string // schema keyword that the payload is aimed at
 	Path    string // JSON pointer of the corrupted place, "" for the arguments as a whole
-	Label   string // kind[path], unique within a Set; the path of a top-level field is its name
+	Label   string // kind[path] on one line, unique within a Set; the path of a top-level field is its name
 	Payload json.RawMessage
 
 	// Forbidden: the schema refuses the payload, so a tool that accepts it breaks
@@ -37,7 +37,7 @@ type Options struct {
 	MaxCases      int           // most cases returned, 256 by default; kinds get equal shares
 	MaxText       int           // longest text in a payload in characters, 1 MiB by default
 	MaxDepth      int           // levels below the arguments that are corrupted, 6 by default
-	MaxTime       time.Duration // wall-clock limit, 2 s by default; an ordinary schema takes milliseconds
+	MaxTime       time.Duration // wall-clock limit of each of three steps, 1 s by default; an ordinary schema takes milliseconds
 	ReferenceOnly bool          // only Compat cases
 }
 
@@ -46,7 +46,7 @@ func (o Options) withDefaults() Options {
 		MaxCases:      cmp.Or(max(o.MaxCases, 0), 256),
 		MaxText:       cmp.Or(max(o.MaxText, 0), 1<<20),
 		MaxDepth:      cmp.Or(max(o.MaxDepth, 0), 6),
-		MaxTime:       cmp.Or(max(o.MaxTime, 0), 2*time.Second),
+		MaxTime:       cmp.Or(max(o.MaxTime, 0), time.Second),
 		ReferenceOnly: o.ReferenceOnly,
 	}
 }
@@ -61,7 +61,7 @@ type Set struct {
 
 const (
 	casesUnits = 1_000_000
-	hashUnits  = 200_000 // kilobytes of payload compared
+	hashUnits  = 100_000 // kilobytes of payload compared
 )
 
 // Cases derives the minimal violations of a schema from a valid baseline. Every
@@ -82,20 +82,34 @@ func Cases(s *Schema, baseline json.RawMessage, opt Options) (Set, error) {
 	w := newWalker(s, b, doc, opt)
 	w.arguments()
 	cut := b.dry || w.full
-	// Judging has a budget of its own, so that a search cut short still yields its cases.
-	w.b = newBudget(casesUnits, opt.MaxTime)
 	set := w.selectFair()
 	set.CutShort = cut || w.b.dry
 	return set, nil
 }
 
-// seed is a candidate: the corrupted document and what it is meant to be.
+// edit is one change of a document, carried out when the result is needed:
+// thousands of candidates share one document.
+type edit struct {
+	doc   any
+	path  []string
+	gone  []string // members of the object at path to leave out; none: put value there
+	value any
+}
+
+func (e edit) apply() any {
+	if len(e.gone) > 0 {
+		return drop(e.doc, e.path, e.gone...)
+	}
+	return put(e.doc, e.path, e.value)
+}
+
+// seed is a candidate: the change and what it is meant to be.
 type seed struct {
+	edit
 	kind    Kind
 	keyword string
-	path    []string
-	detail  string // takes the place of the path in the label
-	doc     any
+	path    []string // the corrupted place, which an edit may reach by replacing what is around it
+	detail  string   // takes the place of the path in the label
 	compat  bool
 	index   int
 }
@@ -105,6 +119,8 @@ type seed struct {
 func (w *walker) selectFair() Set {
 	var set Set
 	queues := w.byKind(&set)
+	// Judging has a budget of its own, so that a search cut short still yields its cases.
+	w.b = newBudget(casesUnits, w.opt.MaxTime)
 	picked := map[int]Case{}
 	for waiting := true; waiting; {
 		waiting = false
@@ -148,8 +164,9 @@ func (w *walker) byKind(set *Set) [][]seed {
 	slices.SortStableFunc(ordered, func(a, b seed) int {
 		return cmp.Or(cmp.Compare(rank(a.kind), rank(b.kind)), cmp.Compare(len(a.path), len(b.path)))
 	})
-	seen := map[[sha256.Size]byte]bool{sha256.Sum256(encode(w.doc)): true}
+	seen := map[[sha256.Size]byte]bool{sha256.Sum256(nil): true} // the baseline itself differs in nothing
 	queues := make([][]seed, len(kinds))
+	size := len(encode(w.doc))
 	hashing := newBudget(hashUnits, w.opt.MaxTime)
 	for _, c := range ordered {
 		if w.opt.ReferenceOnly && !c.compat {
@@ -159,9 +176,9 @@ func (w *walker) byKind(set *Set) [][]seed {
 			set.LeftOut++
 			continue
 		}
-		payload := encode(c.doc)
-		_ = hashing.spend(int64(1 + len(payload)/1000)) // the flag is read above
-		sum := sha256.Sum256(payload)
+		difference := differences(nil, w.doc, c.apply(), "")
+		_ = hashing.spend(int64(1 + (size+len(difference))/1000)) // the flag is read above
+		sum := sha256.Sum256(difference)
 		if !seen[sum] {
 			seen[sum] = true
 			queues[rank(c.kind)] = append(queues[rank(c.kind)], c)
@@ -172,7 +189,8 @@ func (w *walker) byKind(set *Set) [][]seed {
 
 // judge turns a candidate into a case; keep is false for valid payloads of no interest.
 func (w *walker) judge(c seed) (out Case, keep bool, err error) {
-	verdict := w.s.verdict(c.doc, pointer(c.path), w.b)
+	doc := c.apply()
+	verdict := w.s.verdict(doc, pointer(c.path), w.b)
 	refusal, forbidden := forbids(verdict)
 	if verdict != nil && !forbidden {
 		return Case{}, false, verdict
@@ -182,8 +200,8 @@ func (w *walker) judge(c seed) (out Case, keep bool, err error) {
 	}
 	out = Case{
 		Kind: c.kind, Keyword: c.keyword, Path: pointer(c.path), Label: c.label(),
-		Payload: encode(c.doc), Forbidden: forbidden, Compat: c.compat,
-		CarriesBaseline: carries(w.doc, c.doc),
+		Payload: encode(doc), Forbidden: forbidden, Compat: c.compat,
+		CarriesBaseline: carries(w.doc, doc),
 	}
 	if forbidden {
 		out.Why = refusal.Error()
@@ -191,6 +209,7 @@ func (w *walker) judge(c seed) (out Case, keep bool, err error) {
 	return out, true, nil
 }
 
+// label is short and printable even where the names of a schema are not.
 func (c seed) label() string {
 	switch {
 	case c.detail != "":
@@ -198,7 +217,7 @@ func (c seed) label() string {
 	case len(c.path) == 0:
 		return string(c.kind)
 	}
-	return string(c.kind) + "[" + pointer(c.path)[1:] + "]"
+	return string(c.kind) + "[" + oneLine(pointer(c.path)[1:]) + "]"
 }
 
 // labelAll numbers the second and later cases of one kind at one place.

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 )
@@ -168,20 +169,26 @@ func TestKeywords(t *testing.T) {
 		{"AdditionalSchema", `{"type":"object","additionalProperties":{"type":"string"}}`, "bad_extra_value[ordeal_unknown_field]", `{"ordeal_unknown_field":12345}`, "at /ordeal_unknown_field: got number, want string"},
 		{"PatternProperties", `{"type":"object","patternProperties":{"^x-":{"type":"integer"}}}`, "bad_extra_value[x-]", `{"x-":"ordeal probe"}`, "at /x-: got string, want integer"},
 		{"NoBranch", `{"anyOf":[{"required":["a"]},{"required":["b"]}]}`, "no_branch", `{"ordeal_unknown_field":true}`, "anyOf: none of 2 alternatives fits"},
+		{"TaggedUnion", field(`{"oneOf":[{"properties":{"kind":{"const":"a"},"u":{"type":"integer"}},"required":["kind","u"]},{"properties":{"kind":{"const":"b"}},"required":["kind"]}]}`),
+			"wrong_type[x/u]", `{"x":{"kind":"a","u":"ordeal probe"}}`, "at /x: oneOf: none of 2 alternatives fits; closest: at /x/u: got string, want integer"},
 		{"NoBranchField", field(`{"oneOf":[{"const":1},{"const":"b"}]}`), "no_branch[x]", `{"x":true}`, ""},
 		{"TwoBranches", `{"type":"object","oneOf":[{"required":["a"]},{"required":["b"]}]}`, "two_branches", `{"a":"ordeal probe","b":"ordeal probe"}`, "oneOf: alternatives 0 and 1 both fit"},
 		{"NotAllowed", field(`{"type":"string","not":{"enum":["root"]}}`), "not_allowed[x]", `{"x":"root"}`, "at /x: not: fits the excluded schema"},
 		{"BrokenCondition", `{"type":"object","properties":{"mode":{"enum":["a","b"]}},"if":{"properties":{"mode":{"const":"b"}},"required":["mode"]},"then":{"required":["n"]}}`, "broken_condition", `{"mode":"b"}`, "missing property 'n'"},
+		{"BrokenElse", field(`{"if":{"type":"integer"},"else":{"type":"string","minLength":20}}`), "broken_condition[x]", `{"x":"ordeal probe"}`, "at /x: minLength: got 12, want 20"},
 		{"WrongContainer", `{"type":"object"}`, "wrong_container[array]", `[]`, "got array, want object"},
 		{"Nested", field(`{"type":"object","properties":{"zip":{"type":"string","minLength":5}},"required":["zip"]}`), "too_short[x/zip]", `{"x":{"zip":"orde"}}`, "at /x/zip: minLength: got 4, want 5"},
 		{"NestedMissing", field(`{"type":"object","properties":{"zip":{"type":"string"}},"required":["zip"]}`), "missing_required[x/zip]", `{"x":{}}`, "at /x: missing property 'zip'"},
 		{"NestedOptional", `{"type":"object","properties":{"a":{"type":"object","properties":{"n":{"type":"integer","maximum":3}}}}}`, "out_of_range[a/n]", `{"a":{"n":4}}`, "at /a/n: maximum: got 4, want 3"},
 		{"ItemField", field(`{"type":"array","items":{"type":"object","properties":{"id":{"type":"integer"}},"required":["id"]}}`), "wrong_type[x/0/id]", `{"x":[{"id":"ordeal probe"}]}`, "at /x/0/id: got string, want integer"},
-		{"NullableBranch", `{"type":"object","properties":{"n":{"anyOf":[{"type":"integer","minimum":1},{"type":"null"}],"default":null}}}`, "out_of_range[n]", `{"n":0}`, ""},
+		{"NullableBranch", `{"type":"object","properties":{"n":{"anyOf":[{"type":"integer","minimum":1},{"type":"null"}],"default":null}}}`, "out_of_range[n]", `{"n":0}`, "at /n: anyOf: none of 2 alternatives fits; closest: at /n: minimum: got 0, want 1"},
 		{"EscapedPath", `{"type":"object","properties":{"a/b":{"type":"string"}}}`, "wrong_type[a~1b]", `{"a/b":12345}`, "at /a~1b: got number, want string"},
 		{"AddedWithItsDependents", `{"properties":{"a":{"type":"integer"},"b":{"const":2}},"dependentRequired":{"a":["b"]}}`, "wrong_type[a]", `{"a":"ordeal probe","b":2}`, "at /a: got string, want integer"},
 	}
+	aimed := map[Kind]bool{}
 	for _, tt := range tests {
+		kind, _, _ := strings.Cut(tt.label, "[")
+		aimed[Kind(kind)] = true
 		t.Run(tt.name, func(t *testing.T) {
 			_, _, set := derive(t, tt.schema, Options{})
 			i := slices.IndexFunc(set.Cases, func(c Case) bool { return c.Label == tt.label })
@@ -196,6 +203,11 @@ func TestKeywords(t *testing.T) {
 				t.Errorf("Forbidden %v because %q, want %q", c.Forbidden, c.Why, tt.why)
 			}
 		})
+	}
+	for _, k := range Kinds() {
+		if !aimed[k] {
+			t.Errorf("no row for %s", k)
+		}
 	}
 }
 
@@ -267,8 +279,8 @@ func wide(n int) string {
 var asText = cmp.Transformer("text", func(m json.RawMessage) string { return string(m) })
 
 func TestFairSelection(t *testing.T) {
-	_, _, all := derive(t, wide(30), Options{MaxCases: 5000})
-	_, _, few := derive(t, wide(30), Options{MaxCases: 40})
+	_, _, all := derive(t, wide(30), Options{MaxCases: 5000, MaxTime: time.Minute})
+	_, _, few := derive(t, wide(30), Options{MaxCases: 40, MaxTime: time.Minute})
 	if len(few.Cases) != 40 || few.LeftOut == 0 || all.LeftOut != 0 || few.CutShort || all.CutShort {
 		t.Errorf("%d cases with %d left out of %d with %d left out", len(few.Cases), few.LeftOut, len(all.Cases), all.LeftOut)
 	}
@@ -290,10 +302,10 @@ func TestFairSelection(t *testing.T) {
 
 func TestCasesDeterministic(t *testing.T) {
 	raw := wide(20)
-	_, args, first := derive(t, raw, Options{MaxCases: 100})
+	_, args, first := derive(t, raw, Options{MaxCases: 100, MaxTime: time.Minute})
 	for range 5 {
 		s := mustCompile(t, raw)
-		set, err := Cases(s, args, Options{MaxCases: 100})
+		set, err := Cases(s, args, Options{MaxCases: 100, MaxTime: time.Minute})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -331,7 +343,7 @@ func TestDeclarable(t *testing.T) {
 func BenchmarkCases(b *testing.B) {
 	s, args, _ := derive(b, wide(30), Options{})
 	for b.Loop() {
-		set, err := Cases(s, args, Options{MaxCases: 1000})
+		set, err := Cases(s, args, Options{MaxCases: 1000, MaxTime: time.Minute})
 		if err != nil || set.CutShort {
 			b.Fatal(err, set.CutShort)
 		}

@@ -70,7 +70,7 @@ func readSchema(raw json.RawMessage) (any, error) {
 	default:
 		return nil, fmt.Errorf("%w: must be an object or a boolean", ErrNotSchema)
 	}
-	var e extent
+	e := extent{number: maxSchemaNumber}
 	if err := e.measure(doc, 0); err != nil {
 		return nil, fmt.Errorf("schema: %w", err)
 	}

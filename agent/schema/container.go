@@ -102,7 +102,10 @@ func (g *generator) object(conj []*engine.Schema, p place, d demand) (made, erro
 	if err := o.require(); err != nil {
 		return made{}, err
 	}
-	low, _ := p.within(propertyBounds)
+	low, high := p.within(propertyBounds)
+	if high >= 0 && len(o.value) > high {
+		return made{}, ErrNoFiniteInstance
+	}
 	if err := o.grow(low); err != nil {
 		return made{}, err
 	}
@@ -211,7 +214,7 @@ func (o *objectMaker) trigger() {
 }
 
 func (o *objectMaker) add(name string) error {
-	if len(o.value) >= maxFillItems {
+	if len(o.value) >= maxMembers {
 		return ErrTooLarge
 	}
 	m, err := o.g.fill(o.p.property(name), demand{full: true})

@@ -18,8 +18,11 @@ const (
 	maxSchemaDepth   = 400
 	maxValueBytes    = 16 << 20
 	maxValueDepth    = 200
-	maxNumberLen     = 400 // characters of one number
-	maxExponent      = 400 // 1e400 as a rational has 400 digits; 1e999999999 would fill the memory
+
+	// 1e400 as a rational has 400 digits; 1e999999999 would fill the memory.
+	// Documents get more room than schemas, so that numbers derived from a schema's fit.
+	maxSchemaNumber = 400
+	maxValueNumber  = 4000
 )
 
 // decode reads one JSON value, numbers kept as written.
@@ -51,6 +54,7 @@ func encode(v any) json.RawMessage {
 // extent counts what makes a document expensive.
 type extent struct {
 	objects, depth int
+	number         int // longest number and largest exponent handled
 }
 
 // measure walks v and refuses numbers that cannot be handled exactly.
@@ -71,23 +75,23 @@ func (e *extent) measure(v any, depth int) error {
 			}
 		}
 	case json.Number:
-		return numberFits(v)
+		return numberFits(v, e.number)
 	}
 	return nil
 }
 
-func numberFits(n json.Number) error {
+func numberFits(n json.Number, limit int) error {
 	s := string(n)
-	if len(s) > maxNumberLen {
-		return fmt.Errorf("%w: a number of %d characters, at most %d are handled", ErrTooLarge, len(s), maxNumberLen)
+	if len(s) > limit {
+		return fmt.Errorf("%w: a number of %d characters, at most %d are handled", ErrTooLarge, len(s), limit)
 	}
 	i := strings.IndexAny(s, "eE")
 	if i < 0 {
 		return nil
 	}
 	exp, err := strconv.Atoi(strings.TrimPrefix(s[i+1:], "+"))
-	if err != nil || exp > maxExponent || exp < -maxExponent {
-		return fmt.Errorf("%w: number %s, exponents up to %d are handled", ErrTooLarge, s, maxExponent)
+	if err != nil || exp > limit || exp < -limit {
+		return fmt.Errorf("%w: number %s, exponents up to %d are handled", ErrTooLarge, s, limit)
 	}
 	return nil
 }
@@ -101,7 +105,7 @@ func readValue(raw json.RawMessage) (any, error) {
 	if err != nil {
 		return nil, fmt.Errorf("document is not JSON: %w", err)
 	}
-	var e extent
+	e := extent{number: maxValueNumber}
 	if err := e.measure(v, 0); err != nil {
 		return nil, err
 	}

@@ -56,7 +56,7 @@ func (d *Decline) Error() string {
 	if d.Path == "" {
 		return "arguments: " + d.Reason.Error()
 	}
-	return "arguments at " + d.Path + ": " + d.Reason.Error()
+	return "arguments at " + oneLine(d.Path) + ": " + d.Reason.Error()
 }
 
 func (d *Decline) Unwrap() error { return d.Reason }

@@ -91,7 +91,7 @@ func (g *generator) authored(conj []*engine.Schema, p place, d demand) (m made, 
 	for _, n := range p.nodes {
 		if n.Const != nil {
 			closed = true
-			if try(Const, []any{*n.Const}) {
+			if try(fromConst, []any{*n.Const}) {
 				return m, true, nil
 			}
 		}
@@ -101,14 +101,14 @@ func (g *generator) authored(conj []*engine.Schema, p place, d demand) (m made, 
 		if n.Default != nil {
 			given = []any{*n.Default}
 		}
-		if try(Default, offered(given, p, d)) || try(Example, offered(n.Examples, p, d)) {
+		if try(fromDefault, offered(given, p, d)) || try(fromExample, offered(n.Examples, p, d)) {
 			return m, true, nil
 		}
 	}
 	for _, n := range p.nodes {
 		if n.Enum != nil {
 			closed = true
-			if try(Enum, n.Enum.Values) {
+			if try(fromEnum, n.Enum.Values) {
 				return m, true, nil
 			}
 		}
@@ -208,12 +208,12 @@ func (g *generator) text(conj []*engine.Schema, p place, d demand) (made, error)
 		d.taken = append(d.taken, "")
 	}
 	for _, name := range p.formats() {
-		if m, err := g.firstOf(conj, d, Format, anySlice(formatSamples[name])...); err == nil {
+		if m, err := g.firstOf(conj, d, fromFormat, anySlice(formatSamples[name])...); err == nil {
 			return m, nil
 		}
 	}
 	for _, re := range patterns {
-		if m, err := g.firstOf(conj, d, Pattern, anySlice(samples(re.tree, low, high))...); err == nil {
+		if m, err := g.firstOf(conj, d, fromPattern, anySlice(samples(re.tree, low, high))...); err == nil {
 			return m, nil
 		}
 	}

@@ -9,7 +9,7 @@ import (
 )
 
 // patience is far above the limits of the package: a fuzzing machine is busy.
-const patience = 10 * time.Second
+const patience = 20 * time.Second
 
 // FuzzSchema sends arbitrary bytes through everything that reads a schema.
 func FuzzSchema(f *testing.F) {

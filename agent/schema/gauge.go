@@ -54,6 +54,8 @@ type gauge struct {
 	left    int64
 	answers map[guess]bool
 	order   []guess
+
+	patterns int // instructions of the patterns compiled so far
 }
 
 // spent is the value of the gauge's own panic.

@@ -52,7 +52,7 @@ func checkRegex(v any) error {
 	if !ok {
 		return nil
 	}
-	if m := newMatcher(s, nil); m.wrong {
+	if m := newMatcher(s, &gauge{}); m.wrong {
 		return engine.LocalizableError("%s", m.reason)
 	}
 	return nil

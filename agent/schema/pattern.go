@@ -11,7 +11,8 @@ import (
 
 const (
 	maxPatternLen  = 4096
-	maxPatternSize = 4000      // instructions of the compiled program
+	maxPatternSize = 4000      // instructions of one compiled program
+	maxPatternSum  = 400_000   // instructions of all patterns of a schema, about half a second of compiling
 	maxMatchWork   = 200 << 20 // characters times instructions of one match, about a second at worst
 )
 
@@ -66,12 +67,19 @@ func newMatcher(source string, g *gauge) *matcher {
 		m.reason = "pattern is longer than 4096 bytes"
 		return m
 	}
+	if g.patterns > maxPatternSum {
+		m.reason = "the patterns of the schema take more than 400,000 instructions together"
+		return m
+	}
 	tree, err := syntax.Parse(fromECMA(source), syntax.Perl)
 	if err != nil {
 		m.reason, m.wrong = err.Error(), brokenEverywhere(source, err)
 		return m
 	}
 	prog, err := syntax.Compile(tree.Simplify())
+	if err == nil {
+		g.patterns += len(prog.Inst)
+	}
 	if err != nil || len(prog.Inst) > maxPatternSize {
 		m.reason = "pattern compiles to more than 4000 instructions"
 		return m

@@ -16,16 +16,16 @@ type Origin string
 // Origins, from what the author of the schema wrote to what was made up. A
 // composed value has the weakest origin of its parts.
 const (
-	Const       Origin = "const"
-	Default     Origin = "default"
-	Example     Origin = "example"
-	Enum        Origin = "enum"
-	Format      Origin = "format"
-	Pattern     Origin = "pattern"
-	Placeholder Origin = "placeholder"
+	fromConst   Origin = "const"
+	fromDefault Origin = "default"
+	fromExample Origin = "example"
+	fromEnum    Origin = "enum"
+	fromFormat  Origin = "format"
+	fromPattern Origin = "pattern"
+	Placeholder Origin = "placeholder" // made up, within the bounds of the schema
 )
 
-var strength = []Origin{Const, Default, Example, Enum, Format, Pattern, Placeholder}
+var strength = []Origin{fromConst, fromDefault, fromExample, fromEnum, fromFormat, fromPattern, Placeholder}
 
 func weaker(a, b Origin) Origin {
 	return strength[max(slices.Index(strength, a), slices.Index(strength, b), 0)]
@@ -50,8 +50,9 @@ const (
 	synthesizeUnits = 400_000
 	synthesizeTime  = time.Second
 	maxFillDepth    = 64
-	maxFillText     = 1 << 16 // longest text made up
+	maxFillText     = 1 << 14 // longest text made up
 	maxFillItems    = 200     // longest array made up
+	maxMembers      = 2000    // members of an object made up
 	maxBranches     = 64      // combinations of alternatives tried at one place
 )
 

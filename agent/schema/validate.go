@@ -31,10 +31,7 @@ type Invalid struct {
 }
 
 func (e *Invalid) Error() string {
-	if e.Path == "" {
-		return e.Reason
-	}
-	return "at " + e.Path + ": " + e.Reason
+	return breach{path: e.Path, reason: e.Reason}.at()
 }
 
 // Validate judges a JSON document. It returns nil, an [*Invalid], an error that
@@ -83,12 +80,22 @@ type breach struct{ path, keyword, reason string }
 
 func (b breach) id() string { return b.path + "\x00" + b.keyword }
 
+// at is the reason with its place in front.
+func (b breach) at() string {
+	if b.path == "" {
+		return b.reason
+	}
+	return "at " + oneLine(b.path) + ": " + b.reason
+}
+
+func byPlace(a, b breach) int {
+	return cmp.Or(cmp.Compare(a.path, b.path), cmp.Compare(a.keyword, b.keyword), cmp.Compare(a.reason, b.reason))
+}
+
 func newInvalid(refusal *engine.ValidationError, meant string) *Invalid {
 	var all []breach
 	collect(refusal, &all)
-	slices.SortFunc(all, func(a, b breach) int {
-		return cmp.Or(cmp.Compare(a.path, b.path), cmp.Compare(a.keyword, b.keyword), cmp.Compare(a.reason, b.reason))
-	})
+	slices.SortFunc(all, byPlace)
 	first := all[0]
 	if i := slices.IndexFunc(all, func(b breach) bool { return b.path == meant }); i >= 0 {
 		first = all[i]
@@ -139,6 +146,27 @@ func keywordOf(e *engine.ValidationError) string {
 	return ""
 }
 
+// closest tells what is wrong with the one alternative that at least has the
+// right type and the right constants, as the tag of a tagged union is one.
+func closest(e *engine.ValidationError) string {
+	found := ""
+	for _, c := range e.Causes {
+		var inner []breach
+		collect(c, &inner)
+		if len(inner) == 0 || slices.ContainsFunc(inner, func(b breach) bool {
+			return b.keyword == "const" || b.keyword == "type" && b.path == placeOf(e)
+		}) {
+			continue
+		}
+		if found != "" {
+			return "" // no single one is close
+		}
+		slices.SortFunc(inner, byPlace)
+		found = "; closest: " + inner[0].at()
+	}
+	return found
+}
+
 var english = message.NewPrinter(language.English)
 
 func reasonOf(e *engine.ValidationError) string {
@@ -146,12 +174,12 @@ func reasonOf(e *engine.ValidationError) string {
 	case nil:
 		return "refused"
 	case *kind.AnyOf:
-		return fmt.Sprintf("anyOf: none of %d alternatives fits", len(e.Causes))
+		return oneLine(fmt.Sprintf("anyOf: none of %d alternatives fits%s", len(e.Causes), closest(e)))
 	case *kind.OneOf:
 		if len(k.Subschemas) == 2 {
 			return fmt.Sprintf("oneOf: alternatives %d and %d both fit", k.Subschemas[0], k.Subschemas[1])
 		}
-		return fmt.Sprintf("oneOf: none of %d alternatives fits", len(e.Causes))
+		return oneLine(fmt.Sprintf("oneOf: none of %d alternatives fits%s", len(e.Causes), closest(e)))
 	case *kind.Not:
 		return "not: fits the excluded schema"
 	case *kind.FalseSchema:

@@ -57,19 +57,19 @@ func (c *witness) holds(n *engine.Schema) bool {
 	return c.w.g.accepts([]*engine.Schema{n}, c.value)
 }
 
-// add records the document as a candidate.
-func (w *walker) add(kind Kind, keyword string, path []string, doc any) *seed {
+// add records a candidate.
+func (w *walker) add(kind Kind, keyword string, path []string, e edit) *seed {
 	if len(w.seeds) >= maxSeeds {
 		w.full = true
 		return &seed{}
 	}
-	w.seeds = append(w.seeds, seed{kind: kind, keyword: keyword, path: path, doc: doc})
+	w.seeds = append(w.seeds, seed{kind: kind, keyword: keyword, path: path, edit: e})
 	return &w.seeds[len(w.seeds)-1]
 }
 
 // replace records the document with another value at the spot.
 func (w *walker) replace(sp spot, kind Kind, keyword string, value any) *seed {
-	return w.add(kind, keyword, sp.path, put(sp.doc, sp.path, value))
+	return w.add(kind, keyword, sp.path, edit{doc: sp.doc, path: sp.path, value: value})
 }
 
 // arguments visits the whole: first what is not an object, then the object.

@@ -61,12 +61,14 @@ var (
 	// prints on its way out. The first group stays.
 	patterns = []*regexp.Regexp{
 		regexp.MustCompile(`(?i)(\b[a-z0-9_-]*(?:api[-_]?key|access[-_]?key|token|secret|passw(?:or)?d)["']?\s*[=:]\s*["']?)[^\s"'&,;\[]{4,}`),
-		regexp.MustCompile(`(?i)(\b(?:bearer|basic)\s+)[a-z0-9._~+/=-]{8,}`),
 		regexp.MustCompile(`(\b[a-z][a-z0-9+.-]*://)[^\s/@:"']+:[^\s/@"']+@`),
 		regexp.MustCompile(`(\b)(?:sk|pk|rk)-[A-Za-z0-9_-]{6,}`),
 		regexp.MustCompile(`(\b)(?:gh[pousr]_[A-Za-z0-9]{16,}|github_pat_\w{16,}|xox[abprs]-[\w-]{8,}|AKIA[0-9A-Z]{12,}|AIza[\w-]{20,}|eyJ[\w-]{8,}\.[\w-]{8,}\.[\w-]*)`),
 	}
-	hints = []string{"key", "token", "secret", "passw", "bearer", "basic", "://", "sk-", "pk-", "rk-", "gh", "xox", "akia", "aiza", "eyj"}
+	scheme = regexp.MustCompile(`(?i)(\b(?:bearer|basic)\s+)[a-z0-9._~+/=-]{8,}`)
+	// A challenge has parameters where a credential would be.
+	challenge = regexp.MustCompile(`(?i)\s(?:realm|scope|error|error_description|error_uri|resource|resource_metadata|authorization_uri|charset|title)=$`)
+	hints     = []string{"key", "token", "secret", "passw", "bearer", "basic", "://", "sk-", "pk-", "rk-", "gh", "xox", "akia", "aiza", "eyj"}
 )
 
 func telling(name string) bool { return tellingName.MatchString(name) }
@@ -76,6 +78,12 @@ func maskPatterns(text string) string {
 	if !slices.ContainsFunc(hints, func(h string) bool { return strings.Contains(lower, h) }) {
 		return text
 	}
+	text = scheme.ReplaceAllStringFunc(text, func(found string) string {
+		if challenge.MatchString(found) {
+			return found
+		}
+		return scheme.ReplaceAllString(found, "${1}"+Mask)
+	})
 	for _, p := range patterns {
 		text = p.ReplaceAllString(text, "${1}"+Mask)
 	}

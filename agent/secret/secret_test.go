@@ -132,7 +132,7 @@ func TestRedactorPatterns(t *testing.T) {
 			t.Errorf("Text(%q) = %q", text, got)
 		}
 	}
-	for _, text := range []string{"the token is invalid", "no key given", "basic auth", "see https://h/x", "task-list of 3"} {
+	for _, text := range []string{"the token is invalid", `Bearer resource_metadata="https://h/x", error="invalid"`, "no key given", "basic auth", "see https://h/x", "task-list of 3"} {
 		if got := r.Text(text); got != text {
 			t.Errorf("Text(%q) = %q: took too much", text, got)
 		}

@@ -3,6 +3,8 @@ package target
 import (
 	"context"
 	"encoding/json"
+	"errors"
+	"fmt"
 	"math"
 	"strings"
 	"sync"
@@ -11,6 +13,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"ordeal/agent/mcp"
 	"ordeal/agent/wire"
 	"ordeal/metrics"
 )
@@ -295,6 +298,26 @@ func TestMockSurvey(t *testing.T) {
 func TestUnknownKind(t *testing.T) {
 	if _, err := Open(t.Context(), wire.Target{Kind: "ftp"}); err == nil || !strings.Contains(err.Error(), `"ftp"`) {
 		t.Errorf("got %v", err)
+	}
+}
+
+func TestExplain(t *testing.T) {
+	start := &mcp.StartError{Class: mcp.Startup, What: "the process ended", Exit: "exit status 3", Stderr: "boom", Remedy: "run it by hand"}
+	want := &wire.Failure{Class: "startup", Message: "the process ended (exit status 3)", Remedy: "run it by hand", Stderr: "boom"}
+	rows := []struct {
+		name string
+		err  error
+		want *wire.Failure
+	}{
+		{"Start", fmt.Errorf("target: %w", start), want},
+		{"Opened", &OpenError{Cause: *want}, want},
+		{"Stopped", fmt.Errorf("dial: %w", context.Canceled), &wire.Failure{Class: "cancelled", Message: "stopped before the target answered"}},
+		{"Ours", errors.New("no memory"), &wire.Failure{Class: "harness", Message: "no memory"}},
+	}
+	for _, r := range rows {
+		if diff := cmp.Diff(r.want, Explain(r.err)); diff != "" {
+			t.Errorf("%s: %s", r.name, diff)
+		}
 	}
 }
 

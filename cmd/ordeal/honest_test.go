@@ -26,7 +26,7 @@ func mockScan(t *testing.T, e *fleet.Embedded, set func(*spec.Spec)) *result.Doc
 	if err := s.Validate(); err != nil {
 		t.Fatal(err)
 	}
-	doc, err := controller.Run(t.Context(), controller.Options{Spec: s, Policy: policy.Default(), Prices: price.Builtin(), Bus: e.Bus,
+	doc, err := controller.Run(t.Context(), controller.Options{Spec: s, Policy: policy.Default(), Prices: []*price.Table{price.Builtin()}, Bus: e.Bus,
 		Command: "scan", Version: cli.Version})
 	if err != nil {
 		t.Fatalf("scan of %s with seed %s: %v", s.TargetText, s.Seed, err)

@@ -47,11 +47,12 @@ func loadPolicy(path string, warn func(string)) (*policy.Policy, error) {
 	return p, err
 }
 
-func loadPrices(path string) (*price.Table, error) {
+func loadPrices(path string) ([]*price.Table, error) {
 	if path == "" {
-		return price.Builtin(), nil
+		return []*price.Table{price.Builtin()}, nil
 	}
-	return price.Load(path)
+	own, err := price.Load(path)
+	return []*price.Table{own, price.Builtin()}, err
 }
 
 // quotedPath catches a path with a space that lost its quotes: the words

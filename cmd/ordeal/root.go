@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"strings"
 
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
@@ -50,7 +51,11 @@ partial).`,
 	root.SetErr(streams.Err)
 	root.AddCommand(newScanCmd(streams), newCICmd(streams), newPolicyCmd(streams), newReportCmd(streams))
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
-		return fmt.Errorf("%w; see %s --help", err, cmd.CommandPath())
+		hint := "see " + cmd.CommandPath() + " --help"
+		if cmd.Flags().NArg() > 0 || strings.Contains(err.Error(), "shorthand") {
+			hint = "quote a target that has flags of its own, as in " + cmd.CommandPath() + " \"npx -y some-server /tmp\"; " + hint
+		}
+		return fmt.Errorf("%w; %s", err, hint)
 	})
 	for _, c := range root.Commands() {
 		c.Args = helpfulArgs(c)

@@ -17,12 +17,12 @@ func behavior(in *Input, s *sheet) {
 		s.caveat(noFaultPhase())
 		return
 	}
-	st := in.Summary.Stage("recovery")
-	if !s.ran(st, "recovery_rate", "retry_amplification", "duplicate_mutations", "survivability") || st.Behavior == nil {
+	b := s.trajectories(in.Summary.Stage("recovery"),
+		"recovery_rate", "retry_amplification", "duplicate_mutations", "survivability", "recovery_ideal")
+	s.probe.DurationS = 0 // the time was the fault probe's
+	if b == nil {
 		return
 	}
-	s.probe.DurationS = 0 // the time was the fault probe's
-	b := st.Behavior
 	s.operations(b)
 	s.recovery(b)
 	s.behaviorCounts(b)
@@ -117,7 +117,7 @@ func idealOf(stages []plan.Stage) (schedule.Ideal, error) {
 }
 
 // callerStrategy moves amplification to a name of its own when the retries are
-// ours: a server does not retry.
+// ours and so tell nothing about the target.
 func (s *sheet) callerStrategy(in *Input, b *metrics.Behavior) {
 	s.fact("caller_strategy_applicable", in.Survey.OwnRetries, b.Operations)
 	s.missing("x", b.Operations, "caller_retry_amplification")
@@ -157,15 +157,12 @@ func (s *sheet) floorCaveat(b *metrics.Behavior) {
 }
 
 func (s *sheet) behaviorFindings(in *Input, b *metrics.Behavior) {
-	s.recoveryFinding(in, b)
+	s.recoveryFindings(in, b)
 	if b.CleanFailed > 0 {
 		iv := s.probe.Metrics["survivability"].Interval
 		s.finding("clean_failures", result.Warning, fmt.Sprintf(
 			"%d of %d attempts failed although nothing was done to them.", b.CleanFailed, b.CleanAttempts),
 			fmt.Sprintf("95%% interval of the success rate %.1f%%-%.1f%%", 100*iv.Lo, 100*iv.Hi))
-	}
-	if mean, ok := s.probe.Metrics["mean_recovery_latency_s"].Number(); ok && mean > slowRecovery {
-		s.finding("slow_recovery", result.Warning, fmt.Sprintf("Recovery takes %s on average and %s at most; the caller waits for all of it.", secs(mean), s.secsOf("max_recovery_latency_s")), "")
 	}
 	if x := float64(b.Attempts) / float64(b.Operations); in.Survey.OwnRetries && x > amplified {
 		s.finding("amplification", result.Warning, fmt.Sprintf("The target's own retries made %d calls of %d operations (%.2fx), up to %d for one.", b.Attempts, b.Operations, x, b.MaxAttempts), "")
@@ -173,23 +170,19 @@ func (s *sheet) behaviorFindings(in *Input, b *metrics.Behavior) {
 	if b.Loops > 0 {
 		s.finding("loops", result.Warning, fmt.Sprintf("%s repeated the same block of calls three times or more.", plural(b.Loops, "operation", "operations")), "")
 	}
-	if failed := b.Operations - b.Succeeded; failed > 0 {
-		s.finding("exhausted_budgets", result.Warning, fmt.Sprintf("%s the whole retry budget and failed: %d calls each that could not land.",
-			plural(failed, "operation spent", "operations spent"), in.Spec.MaxRetries+1), "")
-	}
 }
 
 func (s *sheet) behaviorSummary(in *Input, b *metrics.Behavior) {
-	whose := " (ours)"
+	whose := " (our retries)"
 	if in.Survey.OwnRetries {
 		whose = ""
 	}
-	amp := fmt.Sprintf("%.2fx amplification%s", float64(b.Attempts)/float64(b.Operations), whose)
+	amp := fmt.Sprintf("%.2f calls per operation%s", float64(b.Attempts)/float64(b.Operations), whose)
 	if b.Disrupted == 0 {
 		s.probe.Summary = fmt.Sprintf("%d operations, none disrupted, %s", b.Operations, amp)
 		return
 	}
-	s.probe.Summary = fmt.Sprintf("%d/%d disrupted operations recovered (%.0f%%) %s, %s", b.Recovered, b.Disrupted,
+	s.probe.Summary = fmt.Sprintf("%d of %d disrupted operations recovered (%.0f%%) %s, %s", b.Recovered, b.Disrupted,
 		100*float64(b.Recovered)/float64(b.Disrupted), within(in), amp)
 	if v := s.probe.Metrics["duplicate_mutations"].Value; v != nil && s.probe.Metrics["effect_oracle_status"].Value == oracleOK {
 		s.probe.Summary += fmt.Sprintf(", %v duplicate mutations", v)

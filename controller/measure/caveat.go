@@ -141,7 +141,7 @@ func noPrice(model string) metrics.Caveat {
 		model = "(unknown)"
 	}
 	return suppress("no_price", "--price-in and --price-out, or --price-file", fmt.Sprintf(
-		"No price is known for model %s. Tokens are counted; a guessed price would end up in a budget.", model),
+		"No price is known for model %s: its tokens are counted and no sum of money is made up.", model),
 		"cost_per_request", "cost_per_1k_requests", "cost_per_1m_requests", "cacheable_savings_per_request")
 }
 

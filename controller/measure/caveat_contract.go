@@ -23,11 +23,11 @@ func toolCoverage(probed, all, unsafe int) metrics.Caveat {
 		remedy = "--allow-mutating against a disposable target"
 	}
 	return annotate("tool_coverage", remedy, fmt.Sprintf(
-		"%d of %d tools were probed (%d not known to be read-only): the numbers are about those, not about the server.", probed, all, unsafe))
+		"%d of %d tools were probed (%d are not known to be read-only); the others may behave in another way.", probed, all, unsafe))
 }
 
 func noCase() metrics.Caveat {
-	return suppress("no_case", "", "No malformed call was made. Nothing wrong in nothing asked is not a clean bill.", "crash_rate", "accepted_invalid", "unscored_crash_rate")
+	return suppress("no_case", "", "No malformed call was made, so how the target takes one is unknown.", "crash_rate", "accepted_invalid", "unscored_crash_rate")
 }
 
 func sessionDead(calls int64) metrics.Caveat {
@@ -37,7 +37,7 @@ func sessionDead(calls int64) metrics.Caveat {
 
 func flakyControls(lost, calls int64) metrics.Caveat {
 	return suppress("flaky_controls", "", fmt.Sprintf(
-		"%d of %d well-formed control calls got no answer either: this target drops calls whatever they hold.", lost, calls), "crash_rate")
+		"%d of %d well-formed control calls got no answer either: silence comes with any input here.", lost, calls), "crash_rate")
 }
 
 func livenessUnknown(n int64) metrics.Caveat {
@@ -85,7 +85,7 @@ func extraKeyUnscored() metrics.Caveat {
 
 func lowStrictness(share float64) metrics.Caveat {
 	return annotate("low_strictness", "", fmt.Sprintf(
-		"The schemas forbid %.0f%% of what was tried: a zero here is rather the absence of rules than their enforcement.", 100*share), "accepted_invalid", "schema_strictness")
+		"The schemas forbid only %.0f%% of what was tried, so there was little to enforce.", 100*share), "accepted_invalid", "schema_strictness")
 }
 
 func caseVolume(n int64, perTool map[string]int64) metrics.Caveat {

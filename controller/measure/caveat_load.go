@@ -11,12 +11,12 @@ import (
 
 func ceiling(top int) metrics.Caveat {
 	return annotate("ceiling", "--concurrency", fmt.Sprintf(
-		"Nothing saturated up to %d callers, which is where the ramp ends and not the target's limit.", top), "max_sustained_concurrency", "saturation_point")
+		"The ramp ended at %d callers without saturation; the limit of the target lies higher.", top), "max_sustained_concurrency", "saturation_point")
 }
 
 func stoppedEarly(top int) metrics.Caveat {
 	return annotate("stopped_early", "", fmt.Sprintf(
-		"The ramp ended at %d callers, before its ceiling; higher levels would have measured how fast the target refuses.", top), "max_sustained_concurrency")
+		"The ramp was cut at %d callers, below its ceiling; what lies above was not tried.", top), "max_sustained_concurrency")
 }
 
 func neverSteady() metrics.Caveat {
@@ -53,7 +53,7 @@ func thinKnee(n int64) metrics.Caveat {
 // Of fault and behavior.
 
 func noneInjected() metrics.Caveat {
-	return wide(suppress("none_injected", "--fault-rate above 0", "No fault was injected, so nothing was tested under failure.",
+	return wide(suppress("none_injected", "--fault-rate above 0", "The injector had nothing to do: these numbers say nothing about failures.",
 		"recovery_rate", "retry_amplification", "error_rate_under_fault", "mean_recovery_latency_s", "max_recovery_latency_s", "p95_recovery_latency_s"))
 }
 
@@ -80,7 +80,7 @@ func intervalSpansFloor(k, n int64, iv metrics.Interval, floor float64) metrics.
 
 func noFaultPhase() metrics.Caveat {
 	return wide(inapplicable("no_fault_phase", "--phases with chaos and --probes with fault", "Trajectories come from the fault probe, which this scan leaves out.",
-		"recovery_rate", "retry_amplification", "duplicate_mutations", "survivability"))
+		"recovery_rate", "retry_amplification", "duplicate_mutations", "survivability", "recovery_ideal"))
 }
 
 func nothingCompleted(n int64) metrics.Caveat {
@@ -93,7 +93,7 @@ func baselineAllFailed(n int64) metrics.Caveat {
 }
 
 func ownRetryLoop() metrics.Caveat {
-	return suppress("own_retry_loop", "", "This target does not retry; the retries counted are ours. Their number is kept as caller_retry_amplification.", "retry_amplification")
+	return suppress("own_retry_loop", "", "The retries counted are made by us and not by the target; their number is kept as caller_retry_amplification.", "retry_amplification")
 }
 
 func noCleanAttempt() metrics.Caveat {
@@ -113,7 +113,7 @@ func oracleIsAbsent() metrics.Caveat {
 
 func oracleIsUnattributed() metrics.Caveat {
 	return suppress("oracle_unattributed", "{op_id} in an argument the target stores",
-		"The state was read, but no argument carries an operation id. In the sum a duplicate and a lost write cancel.", "duplicate_mutations", "lost_effects")
+		"The state was read, but no argument carries an operation id: a mere total would hide a duplicate behind a loss.", "duplicate_mutations", "lost_effects")
 }
 
 func oracleIsStale() metrics.Caveat {
@@ -128,7 +128,7 @@ func oracleHasFailed() metrics.Caveat {
 
 func noOpportunity() metrics.Caveat {
 	return annotate("no_opportunity", moreDisrupt,
-		"No operation was sent again after the target had acknowledged it: the zero is over no chances.", "duplicate_mutations")
+		"No acknowledged operation was sent again, so none could be done twice: the zero is untested.", "duplicate_mutations")
 }
 
 func windowScope() metrics.Caveat {

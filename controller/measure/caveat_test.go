@@ -11,6 +11,7 @@ import (
 
 	"ordeal/agent/wire"
 	"ordeal/controller/measure"
+	"ordeal/controller/merge"
 	"ordeal/metrics"
 )
 
@@ -228,6 +229,10 @@ var conditions = []struct {
 	{"behavior.oracle_unattributed", "duplicate_mutations", metrics.Suppress, func(in *measure.Input) { in.Spec.ToolArgs = []byte(`{"id":"7"}`) }},
 	{"behavior.oracle_stale", "duplicate_mutations", metrics.Suppress, func(in *measure.Input) {
 		in.Summary.Stage("oracle-before").Oracle.Effects = map[uint64]int64{401: 1}
+	}},
+	{"behavior.oracle_stale", "lost_effects", metrics.Suppress, func(in *measure.Input) {
+		in.Summary.Stages = append(in.Summary.Stages, &merge.Stage{Name: "oracle-stale", Probe: "fault",
+			Oracle: &wire.OracleResult{Status: "ok", Effects: map[uint64]int64{401: 1}}})
 	}},
 	{"behavior.oracle_failed", "duplicate_mutations", metrics.Suppress, func(in *measure.Input) { in.Summary.Stage("oracle-after").Oracle.Status = "failed" }},
 	{"behavior.no_opportunity", "duplicate_mutations", metrics.Annotate, func(in *measure.Input) {

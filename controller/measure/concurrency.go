@@ -28,7 +28,7 @@ func concurrency(in *Input, s *sheet) {
 		if s.level(st); st.Tally == nil {
 			continue
 		}
-		if l, ok := levelOf(st, r.quota); ok {
+		if l, ok := levelOf(st, r.quota, in.Survey.Virtual); ok {
 			levels = append(levels, l)
 		}
 	}

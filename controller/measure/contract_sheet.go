@@ -212,14 +212,14 @@ func (s *sheet) coverageCaveats(in *Input, b *book) {
 
 func (s *sheet) contractSummary(b *book) {
 	if b.total() == 0 {
-		s.probe.Summary = fmt.Sprintf("no edge case run on %s", plural(int64(len(b.tools)), "tool", "tools"))
+		s.probe.Summary = fmt.Sprintf("no malformed call sent to %s", plural(int64(len(b.tools)), "tool", "tools"))
 		return
 	}
 	across := plural(int64(len(b.tools)), "tool", "tools")
 	if len(b.probed) < len(b.tools) {
 		across = fmt.Sprintf("%d of %s", len(b.probed), across)
 	}
-	s.probe.Summary = fmt.Sprintf("%d edge cases across %s: %d rejected cleanly, %d accepted, %d crashed",
+	s.probe.Summary = fmt.Sprintf("%d malformed calls to %s: %d rejected, %d accepted, %d crashed",
 		b.total(), across, b.fates[rejected], b.fates[accepted], b.fates[crashed])
 	if n := b.fates[unanswered]; n > 0 {
 		s.probe.Summary += fmt.Sprintf(", %d unanswered", n)

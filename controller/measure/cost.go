@@ -5,6 +5,7 @@ import (
 
 	"ordeal/controller/result"
 	"ordeal/metrics"
+	"ordeal/metrics/price"
 )
 
 // Limits of what counts as prompt bloat: a fixed prefix this large a share of
@@ -102,28 +103,28 @@ func (s *sheet) money(in *Input, t *metrics.Tally) {
 		return
 	}
 	s.fact("pricing_source", source, t.Usage)
-	s.put("input_price_per_1m", "$", p.In, t.Usage)
-	s.put("output_price_per_1m", "$", p.Out, t.Usage)
-	usd := (t.TokensIn.Mean()*p.In + t.TokensOut.Mean()*p.Out) / 1e6
+	s.put("input_price_per_1m", "$", p.Input, t.Usage)
+	s.put("output_price_per_1m", "$", p.Output, t.Usage)
+	usd := p.Cost(t.TokensIn.Sum(), t.TokensOut.Sum(), t.CachedIn) / float64(t.Usage)
 	for i, scale := range []float64{1, 1e3, 1e6} {
 		s.put(names[i], "$", usd*scale, t.Usage)
 		s.boundCost(names[i], p, scale)
 	}
-	s.put(names[3], "$", float64(t.TokensIn.Min())*p.In*cacheSaving/1e6, t.Usage)
-	if t.CachedIn > 0 {
+	s.put(names[3], "$", float64(t.TokensIn.Min())*p.Input*cacheSaving/1e6, t.Usage)
+	if t.CachedIn > 0 && p.CachedInput == p.Input {
 		s.caveat(cacheIgnored(t.CachedIn, t.TokensIn.Sum()))
 	}
 }
 
-func (s *sheet) boundCost(name string, p Price, scale float64) {
+func (s *sheet) boundCost(name string, p price.Rate, scale float64) {
 	in, out := s.probe.Metrics["mean_input_tokens"].Interval, s.probe.Metrics["mean_output_tokens"].Interval
 	if in == nil || out == nil {
 		return
 	}
 	m := s.probe.Metrics[name]
 	m.Interval = &metrics.Interval{
-		Lo: max(0, (in.Lo*p.In+out.Lo*p.Out)/1e6*scale),
-		Hi: (in.Hi*p.In + out.Hi*p.Out) / 1e6 * scale,
+		Lo: max(0, (in.Lo*p.Input+out.Lo*p.Output)/1e6*scale),
+		Hi: (in.Hi*p.Input + out.Hi*p.Output) / 1e6 * scale,
 	}
 	s.probe.Metrics[name] = m
 }
@@ -131,12 +132,12 @@ func (s *sheet) boundCost(name string, p Price, scale float64) {
 func (s *sheet) costSummary() {
 	in, _ := s.probe.Metrics["mean_input_tokens"].Number()
 	out, _ := s.probe.Metrics["mean_output_tokens"].Number()
-	s.probe.Summary = fmt.Sprintf("%.0f in / %.0f out tokens per request", in, out)
+	s.probe.Summary = fmt.Sprintf("%.0f tokens in and %.0f out per request", in, out)
 	if usd, ok := s.probe.Metrics["cost_per_request"].Number(); ok {
-		s.probe.Summary += fmt.Sprintf(", $%.4f per request, $%.2f per 1,000", usd, usd*1e3)
+		s.probe.Summary += fmt.Sprintf(", $%.4f each, $%.2f per 1,000", usd, usd*1e3)
 		return
 	}
-	s.probe.Summary += ", no price known for this model"
+	s.probe.Summary += ", no price for this model"
 }
 
 func (s *sheet) costFindings() {

@@ -7,8 +7,8 @@
 //
 //	latency.go openloop.go     service time, or response time at an arrival rate
 //	cost.go price.go           tokens and money
-//	concurrency.go level.go    the ramp
-//	contract.go case.go        malformed calls
+//	concurrency.go ramp.go     the ramp, level by level (level.go)
+//	contract*.go case.go       malformed calls
 //	fault.go                   both passes under injected faults
 //	behavior.go effects.go     trajectories of the recovery pass, and the state oracle
 //	caveat*.go                 every way a number is withheld or qualified

@@ -79,14 +79,14 @@ func oracleCaveat(status string) (c metrics.Caveat, withheld bool) {
 	return c, false
 }
 
-// counted records the effects of a window both of whose reads succeeded.
+// counted records the effects of a window both of whose reads succeeded and
+// before which no id of this scan was there.
 func (s *sheet) counted(in *Input, b *metrics.Behavior, before, after *wire.OracleResult) {
 	n := b.Operations
 	var duplicates, lost, quiet, applied int64
 	failed, acked := endings(b)
 	var twice []uint64
 	for op, count := range after.Effects {
-		count -= before.Effects[op]
 		if count <= 0 {
 			continue
 		}
@@ -108,7 +108,7 @@ func (s *sheet) counted(in *Input, b *metrics.Behavior, before, after *wire.Orac
 	if int64(len(b.Kept)) == b.Disrupted {
 		s.count("effects_without_acknowledged_delivery", quiet, n)
 	}
-	foreign := max(0, (after.Entries-sum(after.Effects))-(before.Entries-sum(before.Effects)))
+	foreign := max(0, after.Entries-sum(after.Effects)-before.Entries)
 	s.count("unattributed_effects", foreign, after.Entries)
 	s.caveat(windowScope())
 	if opportunities(b) == 0 {

@@ -22,10 +22,10 @@ func fault(in *Input, s *sheet) {
 	if again != nil {
 		s.level(again)
 	}
-	if !s.ran(st, "recovery_rate") || st.Behavior == nil {
+	b := s.trajectories(st, "recovery_rate")
+	if b == nil {
 		return
 	}
-	b := st.Behavior
 	s.injection(in, again, st)
 	s.degradation(again)
 	s.operations(b)
@@ -165,15 +165,11 @@ func (s *sheet) faultFindings(in *Input, b *metrics.Behavior) {
 	kinds, _ := s.probe.Metrics["injected_by_kind"].Value.(map[string]int64)
 	s.finding("injected", result.Info, fmt.Sprintf("%.0f faults were injected into %.0f calls (%.0f%%): %s.",
 		injected, calls, 100*injected/calls, tally(kinds, 8)), "")
-	s.recoveryFinding(in, b)
-	if x := float64(b.Attempts) / float64(b.Operations); x > amplified {
-		s.finding("amplification", result.Info, fmt.Sprintf("%d operations took %d calls (%.2fx): in an outage that is load on top of the failure.", b.Operations, b.Attempts, x), "")
-	}
-	if mean, ok := s.probe.Metrics["mean_recovery_latency_s"].Number(); ok && mean > slowRecovery {
-		s.finding("slow_recovery", result.Warning, fmt.Sprintf("From the first failure to the success it takes %s on average, %s at most.", secs(mean), s.secsOf("max_recovery_latency_s")), "")
+	if !in.Spec.Selected("behavior") {
+		s.recoveryFindings(in, b)
 	}
 	if b.Redelivered > 0 {
-		s.finding("duplicate_deliveries", result.Info, fmt.Sprintf("%s sent again although the target had acknowledged the work; whether any was done twice only its state can tell.",
+		s.finding("duplicate_deliveries", result.Info, fmt.Sprintf("%s sent again although the target had acknowledged the work; only reading its state shows whether work was done twice.",
 			plural(b.Redelivered, "call was", "calls were")), "")
 	}
 	if rate, ok := s.probe.Metrics["degraded_error_rate"].Number(); ok {
@@ -181,17 +177,40 @@ func (s *sheet) faultFindings(in *Input, b *metrics.Behavior) {
 	}
 }
 
-func (s *sheet) recoveryFinding(in *Input, b *metrics.Behavior) {
+// recoveryFindings belong to the behavior probe, and to this one when it runs
+// alone. An operation that met nothing but injected faults lost a draw: that is
+// the injector's doing and no failure of the target.
+func (s *sheet) recoveryFindings(in *Input, b *metrics.Behavior) {
 	lost := b.Disrupted - b.Recovered
 	switch {
 	case b.Disrupted == 0:
+	case lost > 0 && b.CleanFailed == 0:
+		s.finding("unrecovered_by_draw", result.Info, fmt.Sprintf(
+			"%d of %d disrupted operations did not come back %s: a fault was injected into each of their attempts. No attempt left alone failed.",
+			lost, b.Disrupted, within(in)), "")
 	case lost > 0:
 		s.finding("unrecovered", result.Critical, fmt.Sprintf(
 			"%d of %d disrupted operations did not come back %s, by their last fault: %s. A user sees these fail.",
 			lost, b.Disrupted, within(in), tally(b.Unrecovered, 4)), some(unrecovered(b), shownFailures))
 	default:
-		s.finding("recovered", result.Info, fmt.Sprintf("All %d disrupted operations came back %s. The retries are ours, not the target's.", b.Disrupted, within(in)), "")
+		s.finding("recovered", result.Info, fmt.Sprintf("All %d disrupted operations came back %s.", b.Disrupted, within(in)), "")
 	}
+	s.slowRecovery(in, b)
+}
+
+// slowRecovery is a warning where the target retries; where we do, most of it is
+// injected waiting.
+func (s *sheet) slowRecovery(in *Input, b *metrics.Behavior) {
+	mean, ok := s.probe.Metrics["mean_recovery_latency_s"].Number()
+	if !ok || mean <= slowRecovery {
+		return
+	}
+	severity, share := result.Warning, ""
+	if !in.Survey.OwnRetries {
+		severity, share = result.Info, " Injected timeouts and back-off are part of it."
+	}
+	s.finding("slow_recovery", severity, fmt.Sprintf("A disrupted operation is back after %s on average and %s at most.%s",
+		secs(mean), s.secsOf("max_recovery_latency_s"), share), "")
 }
 
 func within(in *Input) string {
@@ -200,11 +219,11 @@ func within(in *Input) string {
 
 func (s *sheet) faultSummary(in *Input, b *metrics.Behavior) {
 	injected, _ := s.probe.Metrics["injected"].Number()
-	s.probe.Summary = fmt.Sprintf("%.0f faults injected, ", injected)
+	s.probe.Summary = fmt.Sprintf("%.0f faults injected: ", injected)
 	if b.Disrupted == 0 {
 		s.probe.Summary += "nothing needed recovery"
 		return
 	}
-	s.probe.Summary += fmt.Sprintf("%d/%d operations recovered (%.0f%%) %s, %.2fx call amplification", b.Recovered, b.Disrupted,
+	s.probe.Summary += fmt.Sprintf("%d of %d disrupted operations recovered (%.0f%%) %s, %.2f calls per operation", b.Recovered, b.Disrupted,
 		100*float64(b.Recovered)/float64(b.Disrupted), within(in), float64(b.Attempts)/float64(b.Operations))
 }

@@ -158,12 +158,12 @@ func TestPublishedSummaries(t *testing.T) {
 		got[name] = p.Summary
 	}
 	want := map[string]string{
-		"latency":     "p50 3.36s, p95 7.99s, p99 - over 40 requests (0.0% errors)",
-		"cost":        "647 in / 120 out tokens per request, no price known for this model",
-		"concurrency": "no saturation up to 16 callers, sustained 16",
-		"contract":    "15 edge cases across 3 tools: 0 rejected cleanly, 15 accepted, 0 crashed",
-		"fault":       "20 faults injected, 10/10 operations recovered (100%) within 2 retries, 1.30x call amplification",
-		"behavior":    "10/10 disrupted operations recovered (100%) within 2 retries, 1.30x amplification (ours)",
+		"latency":     "p50 3.36s, p95 7.99s, p99 - of 40 requests, 0.0% failed",
+		"cost":        "647 tokens in and 120 out per request, no price for this model",
+		"concurrency": "16 callers sustained, no saturation up to 16",
+		"contract":    "15 malformed calls to 3 tools: 0 rejected, 15 accepted, 0 crashed",
+		"fault":       "20 faults injected: 10 of 10 disrupted operations recovered (100%) within 2 retries, 1.30 calls per operation",
+		"behavior":    "10 of 10 disrupted operations recovered (100%) within 2 retries, 1.30 calls per operation (our retries)",
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("summaries (-want +got):\n%s", diff)

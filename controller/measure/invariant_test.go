@@ -181,7 +181,7 @@ func (c chance) input() measure.Input {
 	add(&merge.Stage{Name: "contract-lookup", Probe: "contract", Contract: c.contract("lookup")})
 	add(&merge.Stage{Name: "contract-x", Probe: "contract"})
 	add(&merge.Stage{Name: "degradation", Probe: "fault", Tally: c.tally()})
-	add(&merge.Stage{Name: "recovery", Probe: "fault", Behavior: c.behavior()})
+	add(&merge.Stage{Name: "recovery", Probe: "fault", Behavior: c.behavior(), Tally: c.tally()})
 	for _, name := range []string{"oracle-stale", "oracle-before", "oracle-after"} {
 		add(&merge.Stage{Name: name, Probe: "fault", Oracle: c.oracle()})
 	}
@@ -201,7 +201,7 @@ func (c chance) input() measure.Input {
 }
 
 func TestInvariantsHoldForAnyRun(t *testing.T) {
-	for seed := range uint64(400) {
+	for seed := range uint64(200) {
 		in := chance{rand.New(rand.NewPCG(seed, 1))}.input()
 		probes, caveats := measure.Probes(in)
 		checkInvariants(t, probes, caveats)

@@ -134,7 +134,7 @@ func (s *sheet) latencySummary(r requests) {
 		s.probe.Summary = fmt.Sprintf("all %d requests failed", n)
 		return
 	}
-	s.probe.Summary = fmt.Sprintf("p50 %s, p95 %s, p99 %s over %d requests (%.1f%% errors)",
+	s.probe.Summary = fmt.Sprintf("p50 %s, p95 %s, p99 %s of %d requests, %.1f%% failed",
 		s.secsOf("p50_s"), s.secsOf("p95_s"), p99Text(s, r), n, 100*float64(r.Failures())/float64(n))
 }
 
@@ -156,11 +156,11 @@ func (s *sheet) latencyFindings(r requests) {
 	p95, overhead, server := num("p95_s"), num("tool_call_overhead_s"), num("server_time_p50_s")
 	if p95 >= clientTimeout {
 		s.finding("p95_over_client_timeout", result.Critical, fmt.Sprintf(
-			"p95 is %s: a caller that gives up after 30s loses one call in twenty.", secs(p95)), "")
+			"p95 is %s, beyond the 30s after which most clients give up.", secs(p95)), "")
 	}
 	if ratio := num("tail_ratio"); ratio >= heavyTail {
 		s.finding("heavy_tail", result.Warning, fmt.Sprintf(
-			"The tail is heavy: p99 is %s, %.1f times the median of %s. Look for cold starts, locks and retries before tuning the common case.",
+			"The tail is heavy: p99 is %s, %.1f times the median of %s. Something slows a few calls only, and tuning the common case will not reach it.",
 			s.secsOf("observed_p99_s"), ratio, s.secsOf("p50_s")), "")
 	}
 	if server > 0 && overhead > overheadShare*server {
@@ -178,6 +178,6 @@ func (s *sheet) latencyFindings(r requests) {
 	s.protocol(r.Notes)
 	if len(s.probe.Findings) == before {
 		s.finding("nothing_notable", result.Info, fmt.Sprintf(
-			"p95 %s and no failure in %d requests; no heavy tail and no unusual overhead.", secs(p95), r.Measured()), "")
+			"p95 is %s, none of %d requests failed, and the tail is short.", secs(p95), r.Measured()), "")
 	}
 }

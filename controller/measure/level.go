@@ -1,6 +1,8 @@
 package measure
 
 import (
+	"time"
+
 	"fmt"
 
 	"ordeal/controller/merge"
@@ -28,7 +30,7 @@ type Level struct {
 	P50S  *float64 `json:"p50_s"`
 	P95S  *float64 `json:"p95_s"`
 	MeanS *float64 `json:"mean_s"`
-	WallS float64  `json:"wall_s"` // controller's clock
+	WallS float64  `json:"wall_s"` // the longest caller on a virtual clock, else the controller's
 
 	ThroughputRPS *float64 `json:"throughput_rps"`  // successes completed per second of the steady window
 	LittlesLawRPS *float64 `json:"littles_law_rps"` // level / mean latency * success rate, a cross-check
@@ -40,15 +42,24 @@ type Level struct {
 	overdriven    bool  // our own side was the limit
 }
 
+// wall is how long a level took: on a virtual clock as long as its longest
+// caller, else by the controller's clock.
+func wall(st *merge.Stage, virtual bool) time.Duration {
+	if virtual {
+		return time.Duration(st.Tally.Window.LongestUS) * time.Microsecond
+	}
+	return st.Elapsed
+}
+
 // levelOf measures one stage of the ramp; false when it observed nothing.
-func levelOf(st *merge.Stage, quota bool) (Level, bool) {
+func levelOf(st *merge.Stage, quota, virtual bool) (Level, bool) {
 	if st.Tally == nil || st.Tally.Measured() == 0 {
 		return Level{}, false
 	}
 	r := requests{st.Tally, quota}
 	l := Level{
 		Concurrency: st.Level, Requests: r.Measured(), Successes: r.Successes(), Failures: r.Failures(),
-		RateLimited: r.limited(), WallS: st.Elapsed.Seconds(),
+		RateLimited: r.limited(), WallS: wall(st, virtual).Seconds(),
 		ErrorRateRaw: float64(r.Failures()) / float64(r.Measured()),
 		failed:       r.failed(), total: r.total(),
 	}

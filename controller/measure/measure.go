@@ -7,6 +7,7 @@ import (
 	"ordeal/controller/result"
 	"ordeal/controller/spec"
 	"ordeal/metrics"
+	"ordeal/metrics/price"
 )
 
 // Input is everything a measurement is made from. Spec, Survey and Summary are
@@ -15,7 +16,7 @@ type Input struct {
 	Spec    *spec.Spec
 	Survey  *wire.Survey
 	Summary *merge.Summary
-	Prices  Prices
+	Prices  []*price.Table // the first that knows the model applies
 	// Plan is what was to be run; without it the recovery of an ideal caller
 	// stays unknown.
 	Plan []plan.Stage

@@ -121,14 +121,14 @@ func (s *sheet) levelCaveats(levels []Level) {
 func (s *sheet) concurrencyFindings(levels []Level) {
 	held, limit := sustained(levels), saturation(levels)
 	top := levels[len(levels)-1].Concurrency
-	s.probe.Summary = fmt.Sprintf("no saturation up to %d callers, sustained %d", top, held)
+	s.probe.Summary = fmt.Sprintf("%d callers sustained, no saturation up to %d", held, top)
 	if limit > 0 {
-		s.probe.Summary = fmt.Sprintf("saturates at %d callers, sustained %d", limit, held)
+		s.probe.Summary = fmt.Sprintf("%d callers sustained, saturation at %d", held, limit)
 		l := levels[slices.IndexFunc(levels, func(l Level) bool { return l.Concurrency == limit })]
 		evidence := fmt.Sprintf("%d of %d failed, 95%% interval %.1f%%-%.1f%%", l.failed, l.total, 100*l.Interval.Lo, 100*l.Interval.Hi)
 		if limit == levels[0].Concurrency {
 			s.finding("broken_at_once", result.Critical, fmt.Sprintf(
-				"Already %s exceeds an error rate of 5%%. That is no limit of concurrency: the calls fail at any load.", plural(int64(limit), "caller", "callers")), evidence)
+				"More than 5%% of the calls fail with %s already, so the cause is not the load.", plural(int64(limit), "caller", "callers")), evidence)
 			return
 		}
 		s.finding("saturation", result.Warning, fmt.Sprintf(

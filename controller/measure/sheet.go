@@ -149,6 +149,17 @@ func (s *sheet) ran(st *merge.Stage, needed ...string) bool {
 	return observed
 }
 
+// trajectories returns what a recovery stage observed, nil when that is nothing.
+func (s *sheet) trajectories(st *merge.Stage, needed ...string) *metrics.Behavior {
+	if st != nil && (st.Behavior == nil || st.Behavior.Operations == 0) {
+		st = &merge.Stage{Name: st.Name, Planned: st.Planned, Done: st.Done, Elapsed: st.Elapsed, Failures: st.Failures}
+	}
+	if !s.ran(st, needed...) {
+		return nil
+	}
+	return st.Behavior
+}
+
 func (s *sheet) notRun(reason string, needed []string) {
 	s.probe.Error = reason
 	s.probe.Summary = "not measured: " + reason

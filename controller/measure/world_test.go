@@ -11,6 +11,7 @@ import (
 	"ordeal/controller/result"
 	"ordeal/controller/spec"
 	"ordeal/metrics"
+	"ordeal/metrics/price"
 )
 
 func byName(probes []result.Probe, _ []metrics.Caveat) map[string]result.Probe {
@@ -69,7 +70,7 @@ func world() *measure.Input {
 			recoveryStage(),
 			{Name: "oracle-after", Probe: "fault", Planned: 1, Done: 1, Oracle: after()},
 		}},
-		Prices: measure.Prices{"small": {In: 1, Out: 5}},
+		Prices: prices(),
 		Plan: []plan.Stage{{Name: "recovery", Units: []wire.Unit{{Ops: wire.Range{From: 401, To: 802},
 			Faults:   &wire.Faults{Seed: "7", Rule: "call/recovery", Kinds: []string{"timeout", "malformed"}, RatePPB: 200_000_000},
 			Recovery: &wire.Recovery{MaxRetries: 2}}}}},
@@ -137,4 +138,12 @@ func after() *wire.OracleResult {
 		}
 	}
 	return r
+}
+
+func prices() []*price.Table {
+	table, err := price.Parse([]byte("models:\n  small: {input: 1, output: 5}\n"))
+	if err != nil {
+		panic(err)
+	}
+	return []*price.Table{table}
 }

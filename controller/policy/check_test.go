@@ -182,6 +182,29 @@ func TestRecoveryLimit(t *testing.T) {
 	}
 }
 
+// TestCrashRateAboveZero: with a limit that allows some crashes the rate is a
+// proportion like any other.
+func TestCrashRateAboveZero(t *testing.T) {
+	p := parse(t, "thresholds: {contract_crash_rate_max: 0.2}\n")
+	for _, tt := range []struct {
+		rate metrics.Measured
+		want result.Status
+	}{{of(0.0, 15), result.Unproven}, {of(0.0, 17), result.Pass}, {of(0.4, 15), result.Undecided}, {of(0.6, 15), result.Fail}} {
+		in := Input{Probes: []result.Probe{probe("contract", values{"crash_rate": tt.rate})}}
+		if got := find(t, Evaluate(p, in), "contract_crash_rate_max"); got.Status != tt.want {
+			t.Errorf("%v of %d = %s, want %s (%s)", tt.rate.Value, tt.rate.N, got.Status, tt.want, got.Reason)
+		}
+	}
+}
+
+// TestIdealOfOtherOperations proves nothing about these.
+func TestIdealOfOtherOperations(t *testing.T) {
+	in := Input{Probes: []result.Probe{probe("behavior", values{"recovery_rate": of(0.95, 200), "recovery_floor": of(0.96, 0), "recovery_ideal": of(0.95, 100)})}}
+	if got := find(t, Evaluate(Default(), in), "recovery_rate_min"); got.Status != result.Unproven {
+		t.Errorf("status = %s (%s)", got.Status, got.Reason)
+	}
+}
+
 func TestReasons(t *testing.T) {
 	in := flawless(40)
 	in = set(in, "latency", "error_rate", of(0.075, 40))
@@ -191,8 +214,10 @@ func TestReasons(t *testing.T) {
 	in = set(in, "behavior", "recovery_ideal", of(0.95, 200))
 	in = set(in, "behavior", "duplicate_mutations", of(nil, 0))
 	in = set(in, "behavior", "retry_amplification", of(nil, 0))
-	in = without(in, "cost")
+	in = set(in, "cost", "cost_per_request", of(nil, 0))
 	in.Caveats = []metrics.Caveat{
+		{ID: "behavior.thin", Probe: "behavior", Metrics: []string{"retry_amplification"}, Scope: metrics.ScopeMetric, Effect: metrics.Annotate, Reason: "qualifies, takes nothing away"},
+		{ID: "cost.no_price", Probe: "cost", Scope: metrics.ScopeProbe, Effect: metrics.Suppress, Reason: "no price is known."},
 		{ID: "behavior.oracle_absent", Probe: "behavior", Metrics: []string{"duplicate_mutations"}, Scope: metrics.ScopeMetric, Effect: metrics.Inapplicable, Reason: "nobody read\nthe state back."},
 		{ID: "latency.p99_thin", Probe: "latency", Metrics: []string{"p99_s"}, Scope: metrics.ScopeMetric, Effect: metrics.Annotate, Reason: "not this one"},
 		{ID: "latency.p99_below_100", Probe: "latency", Metrics: []string{"p99_s"}, Scope: metrics.ScopeMetric, Effect: metrics.Suppress, Reason: "40 successes carry no p99.", Remedy: "--requests 100"},
@@ -201,10 +226,10 @@ func TestReasons(t *testing.T) {
 		"p95_latency_ms":          "p95 latency 400 ms, at most 5000 ms: met, not proven (95 % interval from 300 ms, no upper end at n = 20 successful calls)",
 		"p99_latency_ms":          "not measured: 40 successes carry no p99. Remedy: --requests 100",
 		"error_rate_max":          "error rate 7.5 %, at most 5.0 %: missed, not proven (95 % interval 1.6 % to 20.4 %, n = 40 calls)",
-		"cost_per_request_max":    "not measured: the probe did not run",
 		"contract_crash_rate_max": "contract crash rate 0.0 %, at most 0.0 %: met (n = 15 cases)",
 		"recovery_rate_min":       "recovery rate 95.0 %, at least 95.0 % by recovery_ideal: met, proven (190 of 190 recoverable operations, 95 % interval 98.1 % to 100.0 %, at least 90.0 % by policy)",
 		"retry_amplification_max": "not measured: the behavior probe reported no retry amplification",
+		"cost_per_request_max":    "not measured: no price is known.",
 		"duplicate_mutation_max":  "not measured: nobody read the state back.",
 	}
 	out := Evaluate(Default(), in)

@@ -40,6 +40,8 @@ func TestVerdict(t *testing.T) {
 		{"FailedAbsolute", "", set(set(flawless(400), "contract", "crash_rate", of(0.2, 15)), "latency", "p95_s", within(9.0, 8, 10, 400)), "fail", 49,
 			"capped at 49 from 77.9: absolute check failed (contract_crash_rate_max)",
 			[]string{"failed: p95_latency_ms, contract_crash_rate_max", "score 49.0 is below pass_score 75"}},
+		{"NamesTwoOfThree", "fail_cap: 20\nabsolute_fail_cap: 20\n", set(set(set(flawless(400), "contract", "accepted_invalid", of(int64(9), 9)), "latency", "p95_s", within(9.0, 8, 10, 400)), "latency", "error_rate", of(0.5, 400)), "fail", 20,
+			"capped at 20 from 63.6: check failed (p95_latency_ms, error_rate_max)", []string{"failed: p95_latency_ms, error_rate_max, contract_invalid_accepted_max", "score 20.0 is below pass_score 75"}},
 		{"BelowTheCapAlready", "fail_cap: 99\n", set(flawless(400), "contract", "accepted_invalid", of(int64(9), 9)), "fail", 100 - 100*7.5/70, "",
 			[]string{"failed: contract_invalid_accepted_max"}},
 		{"FailedBeatsUndecided", "", set(set(flawless(400), "contract", "accepted_invalid", of(int64(9), 9)), "latency", "error_rate", of(0.075, 40)), "fail", 100 - 100*(5+7.5)/70, "",
@@ -200,5 +202,23 @@ func TestOracle(t *testing.T) {
 	in.Oracle = true
 	if why := strings.Join(Evaluate(Default(), in).Verdict.Reasons, " "); strings.Contains(why, "read back") {
 		t.Errorf("a run without behavior blames the oracle: %s", why)
+	}
+}
+
+// TestNoteNamesTheWorst: a row of the breakdown explains itself by the check
+// that cost most.
+func TestNoteNamesTheWorst(t *testing.T) {
+	in := set(flawless(400), "latency", "p95_s", within(6.0, 5.5, 6.5, 400))
+	in = set(in, "latency", "error_rate", of(0.5, 400))
+	in = set(in, "latency", "p99_s", within(12.0, 11, 13, 400))
+	out := Evaluate(Default(), in)
+	for _, row := range out.Breakdown {
+		want := ""
+		if row.Dimension == "latency" {
+			want = find(t, out, "error_rate_max").Reason
+		}
+		if row.Points != nil && row.Note != want {
+			t.Errorf("%s: note %q, want %q", row.Dimension, row.Note, want)
+		}
 	}
 }

@@ -2,13 +2,11 @@ package report
 
 import (
 	"cmp"
-	"encoding/json"
 	"fmt"
 	"io"
 	"slices"
 	"strings"
 	"time"
-	"unicode/utf16"
 
 	"ordeal/controller/result"
 )
@@ -83,78 +81,6 @@ func (p *page) whereScoreWent(r *reading) {
 	}
 }
 
-// section is one thing to fix.
-type section struct {
-	topic    topic
-	finding  string
-	observed []string         // Markdown
-	findings []result.Finding // what the probes said about it
-}
-
-// sections collects what is wrong: the topics that show, in their order, then
-// critical and other findings no topic speaks for. Critical ones of the latter
-// come right behind unvalidated input.
-func (r *reading) sections() []section {
-	claimed := map[*result.Finding]bool{}
-	var out []section
-	for _, t := range topics {
-		var own []result.Finding
-		for i := range r.Probes {
-			for j := range r.Probes[i].Findings {
-				if f := &r.Probes[i].Findings[j]; f.Severity != result.Info && !claimed[f] && t.speaksFor(*f) {
-					claimed[f] = true
-					own = append(own, *f)
-				}
-			}
-		}
-		finding, observed := t.seen(r)
-		if finding == "" && len(own) > 0 {
-			finding = esc(strings.TrimSuffix(fit(clean(own[0].Message), 160), "."))
-			own[0].Message = ""
-		}
-		if finding != "" {
-			out = append(out, section{t, finding, observed, bySeverity(own)})
-		}
-	}
-	return r.withUnclaimed(out, claimed)
-}
-
-func (r *reading) withUnclaimed(out []section, claimed map[*result.Finding]bool) []section {
-	var critical, others []section
-	for i := range r.Probes {
-		for j := range r.Probes[i].Findings {
-			f := &r.Probes[i].Findings[j]
-			if claimed[f] || f.Severity == result.Info {
-				continue
-			}
-			s := section{topic: topic{title: untitled(r.Probes[i].Name, f.ID)},
-				finding: esc(strings.TrimSuffix(fit(clean(f.Message), 300), ".")), findings: []result.Finding{{ID: f.ID, Severity: f.Severity, Evidence: f.Evidence}}}
-			if f.Severity == result.Critical {
-				critical = append(critical, s)
-			} else {
-				others = append(others, s)
-			}
-		}
-	}
-	at := slices.IndexFunc(out, func(s section) bool { return rankOf(s.topic) > rankOf(topic{key: "unvalidated"}) })
-	if at < 0 {
-		at = len(out)
-	}
-	return append(slices.Insert(out, at, critical...), others...)
-}
-
-// untitled makes a title of a finding's id.
-func untitled(probe, id string) string {
-	if _, name, found := strings.Cut(id, "."); found {
-		id = name
-	}
-	return probeName(probe) + ": " + esc(strings.ReplaceAll(clean(id), "_", " "))
-}
-
-func rankOf(t topic) int {
-	return slices.IndexFunc(topics, func(x topic) bool { return x.key == t.key })
-}
-
 func (p *page) things(r *reading) {
 	all := r.sections()
 	switch len(all) {
@@ -215,11 +141,12 @@ func (p *page) observed(s section, full bool) {
 	for _, line := range s.observed {
 		p.line("- ", line)
 	}
+	reproduced := slices.ContainsFunc(s.observed, func(o string) bool { return strings.HasPrefix(o, reproduceWith) })
 	for _, f := range s.findings[:min(len(s.findings), 3)] {
 		if f.Message != "" && len(s.observed) == 0 {
 			p.line("- ", esc(fit(sentence(clean(f.Message)), 300)))
 		}
-		if f.Evidence != "" && full {
+		if f.Evidence != "" && full && !reproduced {
 			var block page
 			block.fence("text", cleanBlock(f.Evidence, 10, 600))
 			p.line("- Evidence, may quote text from the server:\n\n", indent(strings.TrimRight(block.String(), "\n"), "  "))
@@ -267,107 +194,11 @@ func (p *page) patch(r *reading, s section) {
 		return
 	}
 	line := "Patch"
-	if tool != "" {
+	if tool != "" && strings.Contains(text, identifier(tool)) {
 		line += " for tool " + code(tool)
 	}
 	p.line(line, " (adapt the names):")
 	p.line()
 	p.fence(patchLanguage(r.Target.Language), text)
 	p.line()
-}
-
-// expectedAnswer is how a tool refuses arguments, on the wire.
-func expectedAnswer(fields []string) string {
-	field := "the field"
-	if len(fields) > 0 {
-		field = fit(clean(fields[0]), 40)
-	}
-	return `{"jsonrpc":"2.0","id":1,"result":{"isError":true,"content":[{"type":"text","text":` +
-		asciiJSON(field+": what is wrong with it") + `}]}}`
-}
-
-// culprit names the tool a topic is about and the fields that showed it.
-func (r *reading) culprit(key string) (tool string, fields []string) {
-	fate := map[string]string{"crash": crashed, "unvalidated": accepted}[key]
-	for _, c := range r.cases() {
-		if fate == "" || c.fate() != fate || fate == accepted && !c.Forbidden {
-			continue
-		}
-		tool = cmp.Or(tool, c.Tool)
-		if field := strings.TrimLeft(c.Path, "/."); field != "" && c.Tool == tool && !slices.Contains(fields, field) {
-			fields = append(fields, field)
-		}
-	}
-	return cmp.Or(tool, r.Target.Tool), fields
-}
-
-// maxPayload is the longest reproducer shown whole, in bytes.
-const maxPayload = 500
-
-// caseEvidence describes the malformed calls that a filter keeps and ends with
-// a reproducer: the first of them as a JSON-RPC message to paste.
-func (r *reading) caseEvidence(keep func(malformed) bool) []string {
-	hits := slices.DeleteFunc(r.cases(), func(c malformed) bool { return !keep(c) })
-	if len(hits) == 0 {
-		return nil
-	}
-	var labels []string
-	for i, c := range hits {
-		if i == 6 {
-			labels = append(labels, fmt.Sprintf("%d more", len(hits)-i))
-			break
-		}
-		labels = append(labels, code(fit(clean(strings.TrimPrefix(c.Tool+": "+cmp.Or(c.Label, c.Kind), ": ")), 60)))
-	}
-	out := []string{"Cases: " + strings.Join(labels, ", ")}
-	first := hits[0]
-	if first.Exit != "" {
-		out = append(out, "Process afterwards: "+esc(fit(clean(first.Exit), 120)))
-	}
-	if first.Message != "" && first.fate() == crashed {
-		out = append(out, "The client saw: "+code(fit(clean(first.Message), 160)))
-	} else if first.Message != "" {
-		out = append(out, "Answer, from the server: "+code(fit(clean(first.Message), 160)))
-	}
-	if at := slices.IndexFunc(hits, func(c malformed) bool { return len(c.Payload) > 0 }); at >= 0 {
-		out = append(out, "Reproduce: `tools/call` with\n\n"+indent(reproducer(hits[at]), "  "))
-	}
-	return out
-}
-
-// reproducer is the case as a fenced JSON-RPC message on one line.
-func reproducer(c malformed) string {
-	var p page
-	message := `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":` +
-		asciiJSON(map[string]any{"name": c.Tool, "arguments": c.Payload}) + `}`
-	if len(message) > maxPayload {
-		p.fence("text", message[:maxPayload]+fmt.Sprintf("\n(shortened, %d bytes in all)", len(message)))
-	} else {
-		p.fence("json", message)
-	}
-	return strings.TrimRight(p.String(), "\n")
-}
-
-// asciiJSON encodes a value with everything but printable ASCII escaped: the
-// same value for a machine, and nothing that can act on a reader's screen.
-func asciiJSON(v any) string {
-	raw, err := json.Marshal(v)
-	if err != nil {
-		return "null"
-	}
-	var b strings.Builder
-	for _, r := range string(raw) {
-		if r >= 0x20 && r < 0x7f {
-			b.WriteRune(r)
-			continue
-		}
-		for _, unit := range utf16.Encode([]rune{r}) {
-			fmt.Fprintf(&b, `\u%04x`, unit)
-		}
-	}
-	return b.String()
-}
-
-func indent(text, by string) string {
-	return by + strings.ReplaceAll(text, "\n", "\n"+by)
 }

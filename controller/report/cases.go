@@ -15,35 +15,29 @@ type malformed struct {
 	Kind      string          `json:"kind"`
 	Path      string          `json:"path"`
 	Forbidden bool            `json:"forbidden"`
-	Outcome   string          `json:"outcome"`
-	Delivered *bool           `json:"delivered"`
+	Outcome   string          `json:"outcome"` // one of fates
 	Message   string          `json:"message"`
 	Payload   json.RawMessage `json:"payload"`
 	Exit      string          `json:"exit"`
+	Wrongly   *bool           `json:"wrongly_accepted"`
 }
 
 // What became of a malformed call, worst first.
 const (
-	crashed  = "crashed"
-	accepted = "accepted"
-	rejected = "rejected"
+	crashed    = "crashed"
+	unanswered = "unanswered"
+	accepted   = "accepted"
+	rejected   = "rejected"
 )
 
-var fates = []string{crashed, accepted, rejected}
+var fates = []string{crashed, unanswered, accepted, rejected}
 
-// fate sorts an outcome: nothing came back, success, or a refusal.
-func (c malformed) fate() string {
-	switch {
-	case slices.Contains(fates, c.Outcome):
-		return c.Outcome
-	case c.Delivered != nil && !*c.Delivered:
-		return crashed
-	case c.Outcome == "ok":
-		return accepted
-	case c.Delivered == nil && slices.Contains([]string{"timeout", "connection", "session_lost"}, c.Outcome):
-		return crashed
+// violation reports a success for input that the schema forbids.
+func (c malformed) violation() bool {
+	if c.Wrongly != nil {
+		return *c.Wrongly
 	}
-	return rejected
+	return c.Forbidden && c.Outcome == accepted
 }
 
 // cases decodes the malformed calls of the contract probe, nil when the
@@ -75,8 +69,8 @@ func (r *reading) caseKinds() []caseKind {
 			out = append(out, k)
 		}
 		k.sent++
-		if slices.Index(fates, c.fate()) < slices.Index(fates, k.worst) {
-			k.worst = c.fate()
+		if i := slices.Index(fates, c.Outcome); i >= 0 && i < slices.Index(fates, k.worst) {
+			k.worst = c.Outcome
 		}
 	}
 	if len(out) == 0 {

@@ -139,9 +139,10 @@ func located(data []byte, err error) error {
 	return fmt.Errorf("result: %w", err)
 }
 
-// position turns a byte offset into line and column, both from 1.
+// position turns the number of bytes read into line and column of the last of
+// them, both from 1.
 func position(data []byte, offset int64) (line, col int) {
 	before := data[:max(0, min(int(offset), len(data)))]
 	last := bytes.LastIndexByte(before, '\n')
-	return bytes.Count(before, []byte("\n")) + 1, len(before) - last
+	return bytes.Count(before, []byte("\n")) + 1, max(1, len(before)-last-1)
 }

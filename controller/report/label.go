@@ -47,7 +47,7 @@ func probeName(name string) string {
 // metricOrder puts what a reader looks for first; other metrics follow by name.
 var metricOrder = []string{
 	"requests", "operations", "calls", "successes", "failures", "error_rate",
-	"offered_rate", "target_rate", "planned_rps", "achieved_rps", "throughput_rps", "scheduled", "sent", "dropped",
+	"requested_rate_rps", "achieved_rate_rps", "throughput_rps", "dropped", "dropped_rate",
 	"p50_s", "p90_s", "p95_s", "p99_s", "observed_p99_s", "min_s", "mean_s", "max_s", "stdev_s", "tail_ratio",
 	"ttft_p50_s", "ttft_p95_s", "server_time_p50_s", "tool_call_overhead_s",
 	"cost_per_request", "cost_per_1k_requests", "cost_per_1m_requests", "mean_input_tokens", "mean_output_tokens",

@@ -82,12 +82,6 @@ func (p *page) verdict(r *reading) {
 	p.heading(2, "Verdict")
 	p.line("> **", esc(verdictLine(r, 0)), "**  ")
 	p.line("> ", esc(gapsLine(r)))
-	if r.Verdict.Passed == nil {
-		p.line()
-		for _, reason := range r.Verdict.Reasons {
-			p.line("- ", esc(sentence(clean(reason))))
-		}
-	}
 }
 
 func (p *page) actual(r *reading) {

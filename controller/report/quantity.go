@@ -36,7 +36,19 @@ func quantity(v float64, unit string) string {
 	case "", "count", "1":
 		return count(v)
 	}
-	return count(v) + " " + clean(unit)
+	return strings.TrimSpace(count(v) + " " + unitWord(unit))
+}
+
+// unitWord keeps of a unit what a unit is made of; the document may hold any
+// text there.
+func unitWord(unit string) string {
+	word := strings.Map(func(r rune) rune {
+		if wordRune(r) || strings.ContainsRune(" /%", r) {
+			return r
+		}
+		return -1
+	}, clean(unit))
+	return fit(word, 16)
 }
 
 // seconds shows two decimals from 0.1 s up, three from 10 ms up, and smaller

@@ -115,7 +115,7 @@ func squeeze(widths []int, room int) []int {
 		}
 		widths = widths[:len(widths)-1]
 	}
-	widths[0] = max(3, min(widths[0], widths[0]-total(widths)+room))
+	widths[0] = min(widths[0], widths[0]-total(widths)+room)
 	return widths
 }
 

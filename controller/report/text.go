@@ -64,10 +64,11 @@ func writeVisible(b *strings.Builder, r rune) {
 func cleanBlock(s string, maxLines, maxBytes int) string {
 	cut := false
 	if len(s) > maxBytes {
-		s, cut = s[:maxBytes], true
-		for len(s) > 0 && !utf8.ValidString(s[max(0, len(s)-utf8.UTFMax):]) && !utf8.RuneStart(s[len(s)-1]) {
-			s = s[:len(s)-1]
+		end := maxBytes
+		for end > 0 && !utf8.RuneStart(s[end]) {
+			end--
 		}
+		s, cut = s[:end], true
 	}
 	lines := strings.Split(strings.ReplaceAll(s, "\r\n", "\n"), "\n")
 	if len(lines) > maxLines {

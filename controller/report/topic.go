@@ -1,7 +1,6 @@
 package report
 
 import (
-	"fmt"
 	"slices"
 	"strings"
 
@@ -56,7 +55,21 @@ var topics = []topic{
 		check:  "Send the call above: the answer is an error that names the field (`isError: true`, or JSON-RPC code -32602).",
 	},
 	{
-		key: "recovery", title: "Operations that do not come back after a fault", claims: []string{"*.recover", "*.unrecovered", "*.surviv", "behavior.loop"},
+		key: "silent", title: "Malformed input is never answered", claims: []string{"contract.unanswered"},
+		seen:   seenSilent,
+		cause:  "An error is caught and dropped, or the reply waits for something that never comes.",
+		effect: "The caller waits for its whole time limit before it may try anything else.",
+		check:  "Send the call above: an error comes back at once.",
+	},
+	{
+		key: "output", title: "Answers break the output schema", claims: []string{"contract.output_violation"},
+		seen:   seenOutput,
+		cause:  "`structuredContent` is built by hand beside the schema, and the two have drifted apart.",
+		effect: "Clients that validate drop the answer; those that do not read a field that is not there.",
+		check:  "Validate each answer against `outputSchema` in the server's own tests.",
+	},
+	{
+		key: "recovery", title: "Operations that do not come back after a fault", claims: []string{"*.recover", "*.unrecovered", "*.surviv", "*.slow_recovery", "behavior.clean_failures", "behavior.loop", "behavior.exhausted"},
 		about:  []string{"behavior.recovery_rate"},
 		seen:   seenRecovery,
 		cause:  "A cut call leaves something behind that the next one trips over: a connection in an unknown state, a lock, an open transaction, a dead upstream client that is never replaced.",
@@ -81,7 +94,7 @@ var topics = []topic{
 		check:  "Restart the server between two calls of one client: one new initialize, no failed operation.",
 	},
 	{
-		key: "quota", title: "A quota is met without telling callers when to return", claims: []string{"*.quota", "*.rate_limit"},
+		key: "quota", title: "Calls are refused for quota", claims: []string{"*.quota", "*.rate_limit"},
 		seen:   seenQuota,
 		cause:  "Calls are refused for quota. A refusal without `Retry-After` leaves callers to guess, and they guess too early.",
 		effect: "Retries eat the very quota they wait for.",
@@ -135,172 +148,4 @@ func (t topic) speaksFor(f result.Finding) bool {
 	return slices.ContainsFunc(t.claims, func(c string) bool {
 		return strings.HasPrefix(f.ID, c) || strings.HasPrefix("*."+name, c)
 	})
-}
-
-func seenDuplicate(r *reading) (string, []string) {
-	n, ok := r.number("behavior", "duplicate_mutations")
-	if !ok || n == 0 {
-		return "", nil
-	}
-	finding := plural(n, "write was", "writes were") + " applied more than once"
-	return finding, []string{r.of("behavior", "duplicate_mutations", "operations read back through the target's own state")}
-}
-
-func seenLost(r *reading) (string, []string) {
-	n, ok := r.number("behavior", "lost_effects")
-	if !ok || n == 0 {
-		return "", nil
-	}
-	return plural(n, "acknowledged write is", "acknowledged writes are") + " missing from the state", nil
-}
-
-func seenCrash(r *reading) (string, []string) {
-	n, ok := r.number("contract", "crashes")
-	if !ok || n == 0 {
-		return "", nil
-	}
-	return plural(n, "malformed call", "malformed calls") + " got no answer at all", r.caseEvidence(func(c malformed) bool { return c.fate() == crashed })
-}
-
-func seenUnvalidated(r *reading) (string, []string) {
-	n, ok := r.number("contract", "accepted_invalid")
-	if !ok || n == 0 {
-		return "", nil
-	}
-	return plural(n, "call", "calls") + " the schema forbids were answered with success",
-		r.caseEvidence(func(c malformed) bool { return c.Forbidden && c.fate() == accepted })
-}
-
-func seenRecovery(r *reading) (string, []string) {
-	c := r.missed("recovery_rate_min")
-	if c == nil {
-		return "", nil
-	}
-	observed := []string{r.text("behavior", "recovered") + " of " + r.text("behavior", "disrupted") + " disrupted operations recovered; " + checkEvidence(*c)}
-	if kinds := r.counts("behavior", "unrecovered_by_fault_kind"); len(kinds) > 0 {
-		observed = append(observed, "Not recovered, by the last fault: "+esc(listed(kinds, 5)))
-	}
-	return "recovery rate " + actualText(*c) + ", limit " + limitText(*c), observed
-}
-
-func seenErrors(r *reading) (string, []string) {
-	c := r.missed("error_rate_max")
-	if c == nil {
-		return "", nil
-	}
-	observed := []string{checkEvidence(*c)}
-	if kinds := r.counts("latency", "errors_by_kind"); len(kinds) > 0 {
-		observed = append(observed, "By kind: "+esc(listed(kinds, 6)))
-	}
-	return "error rate " + actualText(*c) + ", limit " + limitText(*c), observed
-}
-
-func seenSession(r *reading) (string, []string) {
-	for _, probe := range r.Probes {
-		for _, name := range []string{"outcomes", "session_lost"} {
-			n, _ := r.number(probe.Name, name)
-			for _, t := range r.counts(probe.Name, name) {
-				if t.name == "session_lost" {
-					n = t.number()
-				}
-			}
-			if n > 0 {
-				return plural(n, "call", "calls") + " met a lost session", nil
-			}
-		}
-	}
-	return "", nil
-}
-
-func seenQuota(r *reading) (string, []string) {
-	for _, t := range r.counts("latency", "errors_by_kind") {
-		if t.name == "rate_limit" && t.number() > 0 {
-			return plural(t.number(), "baseline call was", "baseline calls were") + " refused for quota", nil
-		}
-	}
-	return "", nil
-}
-
-func seenLatency(r *reading) (string, []string) {
-	c := r.missed("p95_latency_ms")
-	if c == nil {
-		c = r.missed("p99_latency_ms")
-	}
-	if c == nil {
-		return "", nil
-	}
-	observed := []string{"p50 " + r.text("latency", "p50_s") + "; " + checkEvidence(*c)}
-	if v, ok := r.number("latency", "tool_call_overhead_s"); ok && v > 0 {
-		observed = append(observed, seconds(v)+" of it is outside the execution time the server reports for itself")
-	}
-	return checkName(c.Key) + " " + actualText(*c) + ", limit " + limitText(*c), observed
-}
-
-// heavyTail is the p99/p50 from which a tail is a matter of its own.
-const heavyTail = 3
-
-func seenTail(r *reading) (string, []string) {
-	ratio, ok := r.number("latency", "tail_ratio")
-	if !ok || ratio < heavyTail {
-		return "", nil
-	}
-	p99 := r.text("latency", "p99_s")
-	if p99 == absent {
-		p99 = r.text("latency", "observed_p99_s") + " (observed, too few samples to score)"
-	}
-	return "p99 is " + quantity(ratio, "x") + " p50", []string{"p50 " + r.text("latency", "p50_s") + ", p99 " + p99}
-}
-
-func seenCost(r *reading) (string, []string) {
-	tokens := "mean input " + r.text("cost", "mean_input_tokens") + ", fixed part " + r.text("cost", "static_prefix_tokens") +
-		", output " + r.text("cost", "mean_output_tokens") + " (tokens)"
-	if c := r.missed("cost_per_request_max"); c != nil {
-		return "cost per request " + actualText(*c) + ", limit " + limitText(*c), []string{tokens, checkEvidence(*c)}
-	}
-	if r.metric("cost", "bloat_detected").Value == true {
-		return r.text("cost", "bloat_share") + " of the input is the same on every call", []string{tokens}
-	}
-	return "", nil
-}
-
-func seenConcurrency(r *reading) (string, []string) {
-	level, ok := r.number("concurrency", "saturation_point")
-	if !ok || level <= 0 {
-		return "", nil
-	}
-	return "errors from " + plural(level, "concurrent caller", "concurrent callers") + " on",
-		[]string{"Sustained: " + r.text("concurrency", "max_sustained_concurrency") + "; peak goodput " + r.text("concurrency", "peak_throughput_rps")}
-}
-
-func seenAmplification(r *reading) (string, []string) {
-	c := r.missed("retry_amplification_max")
-	if c == nil {
-		return "", nil
-	}
-	return "retry amplification " + actualText(*c) + ", limit " + limitText(*c), []string{checkEvidence(*c)}
-}
-
-// of is "3 of 40 things", the count of a metric and its denominator.
-func (r *reading) of(probe, name, things string) string {
-	m := r.metric(probe, name)
-	return r.text(probe, name) + " of " + denominator(m.N) + " " + things
-}
-
-// checkEvidence is what a check rests on.
-func checkEvidence(c result.Check) string {
-	text := fmt.Sprintf("%s with n %s", actualText(c), denominator(c.N))
-	if c.Interval != nil {
-		text += ", 95% interval " + interval(c.Interval, c.Unit)
-	}
-	if c.Status == result.Undecided {
-		text += "; not proven: the interval still holds the limit"
-	}
-	return text
-}
-
-func plural(n float64, one, many string) string {
-	if n == 1 {
-		return "1 " + one
-	}
-	return count(n) + " " + many
 }

@@ -54,9 +54,9 @@ func verdictLine(r *reading, width int) string {
 	if width == 0 {
 		return verdictWith(r, strings.Join(verdictNames(r), ", "), reasons(r.Verdict)) + tail
 	}
-	names, why := verdictNames(r), reasons(r.Verdict)
-	if len(names) > 0 {
-		why = "" // shown above, and the names say it shorter
+	names, why := verdictNames(r), unfit(r.Verdict)
+	if why == "" && len(names) == 0 {
+		why = reasons(r.Verdict)
 	}
 	for keep := len(names); ; keep-- {
 		line := verdictWith(r, enumerate(names, keep), why)
@@ -72,6 +72,14 @@ func verdictLine(r *reading, width int) string {
 // verdictNames are the checks the verdict names.
 func verdictNames(r *reading) []string {
 	status := map[string]result.Status{"PASS": result.Unproven, "FAIL": result.Fail, "NO VERDICT": result.Undecided}[verdictWord(r.Verdict)]
+	names := namesOf(r, status)
+	if status == result.Undecided && len(names) == 0 {
+		names = namesOf(r, result.Unproven) // a strict policy wants them proven
+	}
+	return names
+}
+
+func namesOf(r *reading, status result.Status) []string {
 	var names []string
 	for _, c := range r.Checks {
 		if c.Status == status {
@@ -140,13 +148,26 @@ func undecidedClause(names string) string {
 	if names == "" {
 		return "too little was measured"
 	}
-	return "undecided: " + names
+	return "the evidence does not decide " + names
+}
+
+// unfitPrefix marks a reason of the policy why a run can have no verdict at all.
+const unfitPrefix = "no verdict: "
+
+// unfit is the first such reason, "" when there is none.
+func unfit(v result.Verdict) string {
+	for _, reason := range v.Reasons {
+		if text, ok := strings.CutPrefix(reason, unfitPrefix); ok {
+			return strings.TrimRight(clean(text), ". ")
+		}
+	}
+	return ""
 }
 
 func reasons(v result.Verdict) string {
 	var out []string
 	for _, reason := range v.Reasons {
-		if text := strings.TrimRight(clean(reason), ". "); text != "" {
+		if text := strings.TrimRight(clean(strings.TrimPrefix(reason, unfitPrefix)), ". "); text != "" {
 			out = append(out, text)
 		}
 	}

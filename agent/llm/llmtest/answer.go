@@ -41,6 +41,7 @@ const (
 	PingStall   Fault = "ping-stall"   // as Stall, but with a keep-alive (comment, ping) every Gap
 	Duplicate   Fault = "duplicate"    // every token event sent twice
 	Noise       Fault = "noise"        // legal oddities of the format: CRLF, comments, split data, retry, ids
+	NoData      Fault = "no-data"      // before each event one without data: legal and to be ignored, though the OpenAI SDKs trip over it
 	NoMarker    Fault = "no-marker"    // the last event ([DONE], message_stop) missing
 	HalfMarker  Fault = "half-marker"  // the last event cut in half
 	NoFinish    Fault = "no-finish"    // no finish_reason (stop_reason), but the last event is there

@@ -125,7 +125,7 @@ func (x *exchange) wait(d time.Duration) bool {
 	}
 }
 
-func (x *exchange) flush() { http.NewResponseController(x.w).Flush() }
+func (x *exchange) flush() error { return http.NewResponseController(x.w).Flush() }
 
 // reset ends the connection with a TCP reset; what had been flushed is on its
 // way and may or may not reach the client.

@@ -16,12 +16,12 @@ type Plan func(Request) Answer
 
 // Server is the endpoint. It is an http.Handler; New also makes it listen.
 type Server struct {
-	URL    string   // http://127.0.0.1:port; set by New
-	Key    string   // required API key; empty = any or none
-	Reject []string // top-level request fields refused with 400, as servers that do not know them do
+	URL string // http://127.0.0.1:port; set by New
 
 	plan    Plan
-	mu      sync.Mutex
+	mu      sync.Mutex // guards what follows
+	key     string
+	refused []string
 	journal []*Entry
 }
 
@@ -63,6 +63,13 @@ func New(t testing.TB, plan Plan) *Server {
 	t.Cleanup(listener.Close)
 	return s
 }
+
+// RequireKey makes the server refuse requests without this API key.
+func (s *Server) RequireKey(key string) { s.stamp(func() { s.key = key }) }
+
+// Reject makes the server refuse requests with one of these top-level fields, as
+// servers that do not know them do, and no others.
+func (s *Server) Reject(fields ...string) { s.stamp(func() { s.refused = fields }) }
 
 // Always answers every request alike.
 func Always(a Answer) Plan { return func(Request) Answer { return a } }
@@ -197,7 +204,9 @@ func (s *Server) refuse(e *Entry, r *http.Request) (*APIError, int) {
 	if err := json.Unmarshal(e.Body, &fields); err != nil {
 		return &APIError{Type: "invalid_request_error", Message: "body is not a JSON object"}, http.StatusBadRequest
 	}
-	for _, name := range s.Reject {
+	var unknown []string
+	s.stamp(func() { unknown = s.refused })
+	for _, name := range unknown {
 		if _, ok := fields[name]; ok {
 			return &APIError{Type: "invalid_request_error", Code: "unsupported_parameter", Param: name,
 				Message: fmt.Sprintf("Unsupported parameter: '%s'.", name)}, http.StatusBadRequest
@@ -224,14 +233,15 @@ func missingPart(e *Entry, fields map[string]json.RawMessage) string {
 	return ""
 }
 
+// authorized knows both ways a key comes on the Anthropic wire: x-api-key, and
+// the bearer token its SDKs send since API version 2026-10-21.
 func (s *Server) authorized(wire Wire, h http.Header) bool {
-	if s.Key == "" {
+	var key string
+	s.stamp(func() { key = s.key })
+	if key == "" || h.Get("Authorization") == "Bearer "+key {
 		return true
 	}
-	if wire == Anthropic {
-		return h.Get("X-Api-Key") == s.Key
-	}
-	return h.Get("Authorization") == "Bearer "+s.Key
+	return wire == Anthropic && h.Get("X-Api-Key") == key
 }
 
 // models answers the cheap request that tells whether the endpoint lives.

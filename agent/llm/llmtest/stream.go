@@ -127,8 +127,7 @@ func (x *exchange) errorEvent() []byte {
 // send paces, writes and stamps one frame; false means that the client left.
 func (x *exchange) send(f frame) bool {
 	if !f.token {
-		x.write(x.dressed(f))
-		return true
+		return x.write(x.dressed(f))
 	}
 	pause := x.answer.Gap
 	if x.tokens == 0 {
@@ -141,16 +140,19 @@ func (x *exchange) send(f frame) bool {
 		return false
 	}
 	before := time.Now()
-	x.write(x.dressed(f))
+	if !x.write(x.dressed(f)) {
+		return false
+	}
 	after := time.Now()
 	x.tokens++
 	x.server.stamp(func() { x.entry.Tokens = append(x.entry.Tokens, Sent{before, after}) })
 	return true
 }
 
-func (x *exchange) write(data []byte) {
-	x.w.Write(data)
-	x.flush()
+// write sends data at once; false means that the client left.
+func (x *exchange) write(data []byte) bool {
+	_, err := x.w.Write(data)
+	return err == nil && x.flush() == nil
 }
 
 // dressed encodes a frame as the fault at hand wants it to look.
@@ -161,6 +163,8 @@ func (x *exchange) dressed(f frame) []byte {
 		return append(data, data...)
 	case x.answer.Fault == Noise:
 		return noisy(f)
+	case x.answer.Fault == NoData:
+		return append([]byte("event: empty\n\n"), data...)
 	}
 	return data
 }
@@ -174,13 +178,12 @@ func encode(f frame) []byte {
 	return b.Bytes()
 }
 
-// noisy writes a frame with everything the event-stream format allows: CRLF,
-// comments, no space after the colon, unknown fields, data over two lines (a
-// JSON text may be broken at any comma outside of a string; here the first
-// brace is), an event without data.
+// noisy writes a frame with what the event-stream format allows: CRLF, comments,
+// no space after the colon, unknown fields, data over two lines (a JSON text may
+// be broken between any two tokens; here behind the first brace).
 func noisy(f frame) []byte {
 	var b strings.Builder
-	b.WriteString(": comment\r\nretry: 3000\r\nid:7\r\nx-unknown: 1\r\nevent: empty\r\n\r\n")
+	b.WriteString(": comment\r\nretry: 3000\r\nid:7\r\nx-unknown: 1\r\n")
 	if f.event != "" {
 		b.WriteString("event:" + f.event + "\r\n")
 	}

@@ -5,6 +5,8 @@ import (
 	"math/rand/v2"
 	"testing"
 	"time"
+
+	engine "github.com/santhosh-tekuri/jsonschema/v6"
 )
 
 // composer writes schemas from a stream of decisions, so that random bytes reach
@@ -129,7 +131,7 @@ func compose(stream []byte) json.RawMessage {
 // arguments are valid, forbidden cases are refused, the others are valid, twice the same.
 func TestComposedSchemas(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
-	compiled, filled := 0, 0
+	compiled, filled, compared := 0, 0, 0
 	var slowest time.Duration
 	for range 400 {
 		stream := make([]byte, 40+r.IntN(160))
@@ -147,15 +149,53 @@ func TestComposedSchemas(t *testing.T) {
 			filled++
 		}
 		exercise(t, s)
+		compared += samePlain(t, s, raw)
 		slowest = max(slowest, time.Since(start))
 		if t.Failed() {
 			t.Fatalf("schema: %s", raw)
 		}
 	}
-	t.Logf("%d compiled, %d filled, slowest %v", compiled, filled, slowest)
-	if compiled < 200 || filled < 100 {
-		t.Errorf("%d compiled and %d filled of 400: the test lost its grip", compiled, filled)
+	t.Logf("%d compiled, %d filled, %d verdicts compared, slowest %v", compiled, filled, compared, slowest)
+	if compiled < 200 || filled < 100 || compared < 1000 {
+		t.Errorf("%d compiled, %d filled of 400, %d compared: the test lost its grip", compiled, filled, compared)
 	}
+}
+
+// samePlain compares our verdicts with those of the engine without gauge, where
+// all patterns are understood, and returns how many were compared.
+func samePlain(t *testing.T, s *Schema, raw json.RawMessage) int {
+	t.Helper()
+	args, _, err := Synthesize(s)
+	if err != nil || len(s.Limits()) > 0 {
+		return 0
+	}
+	doc, err := decode(raw)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := engine.NewCompiler()
+	c.AssertFormat()
+	if err := c.AddResource(base, doc); err != nil {
+		t.Fatal(err)
+	}
+	plain, err := c.Compile(base)
+	if err != nil {
+		return 0 // a schema of an older draft
+	}
+	set, err := Cases(s, args, Options{MaxCases: 64})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range set.Cases {
+		v, err := decode(c.Payload)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if refused := plain.Validate(v) != nil; refused != c.Forbidden {
+			t.Errorf("%s: the plain engine refuses: %v, we: %v", c.Label, refused, c.Forbidden)
+		}
+	}
+	return len(set.Cases)
 }
 
 func FuzzComposed(f *testing.F) {

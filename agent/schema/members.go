@@ -15,11 +15,11 @@ func (w *walker) objectCases(sp spot, obj map[string]any) {
 	for _, name := range sp.place.required() {
 		if _, ok := obj[name]; ok {
 			present = append(present, name)
-			w.add(missingRequired, "required", child(sp.path, name), drop(sp.doc, sp.path, name)).compat = root
+			w.add(missingRequired, "required", child(sp.path, name), edit{doc: sp.doc, path: sp.path, gone: []string{name}}).compat = root
 		}
 	}
 	if len(present) > 1 {
-		w.add(missingAllRequired, "required", sp.path, drop(sp.doc, sp.path, present...)).compat = root
+		w.add(missingAllRequired, "required", sp.path, edit{doc: sp.doc, path: sp.path, gone: present}).compat = root
 	}
 	w.extraCases(sp, obj, root)
 	w.countCases(sp, obj)
@@ -33,7 +33,7 @@ func (w *walker) extraCases(sp spot, obj map[string]any, root bool) {
 	if closed || root {
 		path := child(sp.path, unknownName)
 		classic := root && slices.ContainsFunc(sp.place.nodes, func(n *engine.Schema) bool { return n.AdditionalProperties == false })
-		w.add(extraParam, "additionalProperties", path, put(sp.doc, path, true)).compat = classic
+		w.add(extraParam, "additionalProperties", path, edit{doc: sp.doc, path: path, value: true}).compat = classic
 	}
 	for _, n := range sp.place.nodes {
 		if n.PropertyNames != nil {
@@ -64,7 +64,7 @@ func (w *walker) badName(sp spot, names *engine.Schema) {
 	for _, name := range []string{"ordeal probe!", "", "Ordeal", strings.Repeat("n", 300)} {
 		if !w.g.accepts([]*engine.Schema{names}, name) {
 			path := child(sp.path, name)
-			w.add(badPropertyName, "propertyNames", path, put(sp.doc, path, placeholder))
+			w.add(badPropertyName, "propertyNames", path, edit{doc: sp.doc, path: path, value: placeholder})
 			return
 		}
 	}
@@ -74,7 +74,7 @@ func (w *walker) badExtra(sp spot, keyword, name string, c *engine.Schema) {
 	path := child(sp.path, name)
 	for _, v := range []any{wrongNumber, placeholder, nil, true} {
 		if !w.g.accepts([]*engine.Schema{c}, v) {
-			w.add(badExtraValue, keyword, path, put(sp.doc, path, v))
+			w.add(badExtraValue, keyword, path, edit{doc: sp.doc, path: path, value: v})
 			return
 		}
 	}
@@ -89,7 +89,7 @@ func (w *walker) countCases(sp spot, obj map[string]any) {
 		slices.SortStableFunc(names, func(a, b string) int {
 			return boolInt(slices.Contains(required, a)) - boolInt(slices.Contains(required, b))
 		})
-		w.add(tooFewProperties, "minProperties", sp.path, drop(sp.doc, sp.path, names[:len(obj)-low+1]...))
+		w.add(tooFewProperties, "minProperties", sp.path, edit{doc: sp.doc, path: sp.path, gone: names[:len(obj)-low+1]})
 	}
 	if high < 0 || high > maxListCases {
 		return
@@ -133,89 +133,4 @@ func (w *walker) dependentCases(sp spot, obj map[string]any) {
 			}
 		}
 	}
-}
-
-// arrayCases corrupts an array by its own keywords.
-func (w *walker) arrayCases(sp spot, list []any) {
-	low, high := sp.place.within(itemBounds)
-	if low > 0 && low-1 <= len(list) {
-		w.replace(sp, tooFewItems, "minItems", list[:low-1])
-	}
-	if high >= 0 && high < maxListCases {
-		w.replace(sp, tooManyItems, "maxItems", w.lengthened(sp, list, high+1))
-	}
-	if sp.place.some(unique) {
-		w.duplicates(sp, list, high)
-	}
-	w.wrongItems(sp, list)
-}
-
-// lengthened gives the array n elements, distinct ones while they can be made.
-func (w *walker) lengthened(sp spot, list []any, n int) []any {
-	if n <= maxFillItems && sp.place.some(unique) {
-		if m, err := w.g.list(sp.place, n); err == nil {
-			return m.value.([]any)
-		}
-	}
-	filler := any(placeholder)
-	if len(list) > 0 {
-		filler = list[len(list)-1]
-	} else if m, err := w.g.fill(sp.place.item(0), demand{}); err == nil {
-		filler = m.value
-	}
-	out := slices.Clone(list)
-	for len(out) < n {
-		out = append(out, filler)
-	}
-	return out
-}
-
-func (w *walker) duplicates(sp spot, list []any, high int) {
-	out := slices.Clone(list)
-	if len(out) == 0 {
-		out = w.lengthened(sp, out, 1)
-	}
-	if high >= 0 && len(out) >= high && high >= 2 {
-		out[len(out)-1] = out[0]
-	} else {
-		out = append(out, out[0])
-	}
-	w.replace(sp, duplicateItems, "uniqueItems", out)
-}
-
-// wrongItems puts one bad element into a good array, one too many into a closed
-// tuple, and takes away what contains asks for.
-func (w *walker) wrongItems(sp spot, list []any) {
-	for i := range min(max(1, len(list)), max(1, sp.place.prefix())) {
-		conj := sp.place.item(i)
-		out := slices.Clone(list)
-		if i == len(out) {
-			out = append(out, nil)
-		}
-		for _, v := range []any{wrongNumber, placeholder, nil} {
-			if len(conj) > 0 && !w.g.accepts(conj, v) {
-				out[i] = v
-				w.add(wrongItem, "items", child(sp.path, itoa(i)), put(sp.doc, sp.path, out))
-				break
-			}
-		}
-	}
-	if n := sp.place.prefix(); n > 0 && n == len(list) && !flattenable(sp.place.item(n)) {
-		w.add(wrongItem, "items", child(sp.path, itoa(n)), put(sp.doc, sp.path, append(slices.Clip(list), placeholder)))
-	}
-	for _, n := range sp.place.nodes {
-		if n.Contains != nil {
-			w.uncontained(sp, list, n.Contains)
-		}
-	}
-}
-
-func (w *walker) uncontained(sp spot, list []any, contains *engine.Schema) {
-	out := slices.DeleteFunc(slices.Clone(list), func(v any) bool { return w.g.accepts([]*engine.Schema{contains}, v) })
-	for _, v := range []any{placeholder, wrongNumber, nil} {
-		if len(out) == 0 && !w.g.accepts([]*engine.Schema{contains}, v) {
-			out = append(out, v)
-		}
-	}
-	w.replace(sp, wrongItem, "contains", out)
 }

@@ -97,7 +97,7 @@ func degradedProbes() []result.Probe {
 	var cases []map[string]any
 	for _, tool := range []string{"echo", "search", "summarize"} {
 		for _, kind := range []string{"missing_required", "null_required", "wrong_type", "empty_string", "very_long_string"} {
-			c := map[string]any{"tool": tool, "label": kind + "[query]", "kind": kind, "path": "/query", "outcome": "ok", "delivered": true,
+			c := map[string]any{"tool": tool, "label": kind + "[query]", "kind": kind, "path": "/query", "outcome": "accepted", "detail": "ok", "delivered": true,
 				"forbidden": kind != "empty_string" && kind != "very_long_string"}
 			if kind == "wrong_type" {
 				c["payload"] = map[string]any{"query": 12345}

@@ -1,0 +1,46 @@
+package target
+
+import (
+	"path/filepath"
+	"strings"
+
+	"ordeal/agent/mcp"
+)
+
+// language guesses what a server is written in, for a hint where to fix things:
+// from its command line, then from what its web server and its error output
+// say. Empty is unknown; a wrong guess would be worse.
+func language(command []string, info mcp.Info, stderr string) string {
+	for _, word := range command[:min(len(command), 6)] {
+		base := strings.ToLower(filepath.Base(word))
+		switch {
+		case base == "npx" || base == "npm" || base == "node" || base == "bun" || base == "bunx" || base == "deno" || base == "tsx" || base == "pnpm":
+			return "typescript"
+		case base == "uv" || base == "uvx" || base == "pipx" || base == "poetry" || strings.HasPrefix(base, "python"):
+			return "python"
+		case base == "go":
+			return "go"
+		}
+		switch filepath.Ext(base) {
+		case ".py":
+			return "python"
+		case ".js", ".mjs", ".cjs", ".ts":
+			return "typescript"
+		case ".go":
+			return "go"
+		}
+	}
+	signs := []struct{ sign, language string }{
+		{"uvicorn", "python"}, {"hypercorn", "python"}, {"gunicorn", "python"}, {"fastmcp", "python"}, {"aiohttp", "python"},
+		{"traceback (most recent call last)", "python"},
+		{"express", "typescript"}, {"node:internal", "typescript"}, {"at object.<anonymous>", "typescript"}, {"next.js", "typescript"},
+		{"goroutine 1 [", "go"}, {"mcp-go", "go"}, {"golang", "go"},
+	}
+	text := strings.ToLower(info.Software + "\n" + info.Name + "\n" + stderr)
+	for _, s := range signs {
+		if strings.Contains(text, s.sign) {
+			return s.language
+		}
+	}
+	return ""
+}

@@ -1,0 +1,167 @@
+package target
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
+
+	"ordeal/agent/mcp"
+	"ordeal/agent/secret"
+	"ordeal/agent/wire"
+	"ordeal/metrics"
+)
+
+// maxRestarts bounds how often one target's process is started anew, or its
+// event stream opened anew: a server that dies of everything is known by then.
+const maxRestarts = 100
+
+// mcpTarget is a server of the Model Context Protocol. Over streamable HTTP each
+// virtual user has a session of its own.
+type mcpTarget struct {
+	t        wire.Target
+	client   *mcp.Client
+	mu       sync.Mutex // guards sessions
+	sessions map[int]*mcpSession
+	restarts atomic.Int64
+}
+
+// mcpSession opens on first use; its users wait for one opening.
+type mcpSession struct {
+	mu   sync.Mutex
+	open *mcp.Session
+}
+
+// openMCP connects. The error is a *mcp.StartError where the server is to blame.
+func openMCP(ctx context.Context, t wire.Target) (Target, error) {
+	cfg, err := mcpConfig(t)
+	if err != nil {
+		return nil, err
+	}
+	client, err := mcp.Dial(ctx, cfg)
+	if err != nil {
+		return nil, fmt.Errorf("target: %w", err)
+	}
+	return &mcpTarget{t: t, client: client, sessions: map[int]*mcpSession{}}, nil
+}
+
+// mcpConfig resolves the references of a target.
+func mcpConfig(t wire.Target) (mcp.Config, error) {
+	redact := new(secret.Redactor)
+	var problems []error
+	resolve := func(what, text string) string {
+		value, err := redact.Resolve(text)
+		if err != nil {
+			problems = append(problems, fmt.Errorf("target: %s: %w", what, err))
+		}
+		return value
+	}
+	cfg := mcp.Config{
+		Transport: t.Transport, Command: t.Command, Endpoint: t.Endpoint, Protocol: t.Protocol,
+		Timeout: t.Timeout, StartTimeout: t.StartTimeout, StopGrace: t.StopGrace,
+		MaxMessage: t.MaxMessage, Insecure: t.Insecure, Concurrency: poolSize, Redactor: redact,
+	}
+	if secret.HasReference(t.Endpoint) {
+		cfg.Endpoint = resolve("endpoint", t.Endpoint)
+	}
+	for _, h := range t.Headers {
+		cfg.Headers = append(cfg.Headers, wire.Header{Name: h.Name, Value: resolve("header "+h.Name, h.Value)})
+	}
+	for _, v := range t.Env {
+		cfg.Env = append(cfg.Env, wire.EnvVar{Name: v.Name, Value: resolve("environment variable "+v.Name, v.Value)})
+	}
+	return cfg, errors.Join(problems...)
+}
+
+// poolSize is how many idle connections are kept: more callers than that at once
+// on one agent open and close some.
+const poolSize = 512
+
+// Survey asks for the catalogue. What the server did against the protocol so far
+// is in the notes.
+func (m *mcpTarget) Survey(ctx context.Context) (*wire.Survey, error) {
+	s, err := m.session(ctx, 0)
+	if err != nil {
+		return nil, err
+	}
+	tools, notes, err := s.ListTools(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("target: %w", err)
+	}
+	info := m.client.Info()
+	stderr, written := m.client.Stderr()
+	notes = append(m.client.Notes(), notes...)
+	if kept := int64(len(stderr)); written > kept {
+		notes = append(notes, fmt.Sprintf("stderr: %d bytes written, the last %d kept here", written, kept))
+	}
+	return &wire.Survey{
+		Name: info.Name, Version: info.Version, ProtocolVersion: info.Protocol, Capabilities: info.Capabilities,
+		Instructions: info.Instructions, Tools: tools, Language: language(m.t.Command, info, stderr),
+		StartupUS: info.Startup.Microseconds(), Notes: notes, Stderr: stderr,
+	}, nil
+}
+
+func (m *mcpTarget) session(ctx context.Context, user int) (*mcp.Session, error) {
+	m.mu.Lock()
+	s := m.sessions[user]
+	if s == nil {
+		s = &mcpSession{}
+		m.sessions[user] = s
+	}
+	m.mu.Unlock()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.open == nil {
+		open, err := m.client.NewSession(ctx)
+		if err != nil {
+			return nil, fmt.Errorf("target: session of user %d: %w", user, err)
+		}
+		s.open = open
+	}
+	return s.open, nil
+}
+
+// Session of a virtual user.
+func (m *mcpTarget) Session(ctx context.Context, user int) (Session, error) {
+	s, err := m.session(ctx, user)
+	if err != nil {
+		return nil, err
+	}
+	return mcpCaller{s}, nil
+}
+
+type mcpCaller struct{ s *mcp.Session }
+
+func (c mcpCaller) Call(ctx context.Context, call Call) metrics.Exchange {
+	return c.s.Call(ctx, call.Tool, call.Args, call.Keep)
+}
+
+// Alive pings, and starts a server anew that has died or hangs. The exit status
+// is that of the process it replaced.
+func (m *mcpTarget) Alive(ctx context.Context) (alive, restarted bool, exit string) {
+	if m.client.Alive(ctx) {
+		return true, false, ""
+	}
+	if m.restarts.Add(1) > maxRestarts {
+		return false, false, ""
+	}
+	before := m.client.Restarts()
+	report, err := m.client.Restart(ctx)
+	if err != nil || m.client.Restarts() == before {
+		return false, false, report.Exit
+	}
+	return true, true, report.Exit
+}
+
+// Virtual is false: latency is really spent.
+func (m *mcpTarget) Virtual() bool { return false }
+
+// Close ends the sessions, then the process. A process that survives even
+// SIGKILL is an error.
+func (m *mcpTarget) Close(ctx context.Context) error {
+	if report := m.client.Close(ctx); report.Step == "survived" {
+		return fmt.Errorf("target: the server process did not end within its bounds: end it by hand")
+	}
+	return nil
+}
