@@ -51,6 +51,8 @@ func TestLayerEffects(t *testing.T) {
 		Latency: bad.Latency, BytesOut: 20, Message: "injected fault: response_lost"}
 	stillGone := gone
 	stillGone.Fault, stillGone.FaultRealized = "response_lost", "none"
+	silent := good // an adapter that does not say whether the call was carried out
+	silent.Executed = metrics.Unknown
 	rows := []struct {
 		name    string
 		kind    schedule.Kind
@@ -65,6 +67,7 @@ func TestLayerEffects(t *testing.T) {
 		{"Malformed", schedule.Malformed, good, true, cut},
 		{"MalformedOnFailure", schedule.Malformed, bad, true, stillBad},
 		{"ResponseLost", schedule.ResponseLost, good, true, lost},
+		{"ResponseLostOfCallThatSucceeded", schedule.ResponseLost, silent, true, lost},
 		{"ResponseLostOnFailure", schedule.ResponseLost, bad, true, lostBad},
 		{"ResponseLostOnSilence", schedule.ResponseLost, gone, true, stillGone},
 	}

@@ -3,6 +3,7 @@ package metrics
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
 	"math"
 	"math/big"
 	"math/rand/v2"
@@ -325,6 +326,18 @@ func TestCodecRefuses(t *testing.T) {
 		"Empty": {}, "Version": append([]byte{9}, good[1:]...), "Form": append([]byte{1, 2}, good[2:]...),
 		"ExactAsBuckets": append([]byte{1, 1}, good[2:]...), "BucketsAsExact": append([]byte{1, 0}, buckets[2:]...),
 		"Truncated": good[:len(good)-1], "TruncatedBuckets": buckets[:len(buckets)-1], "Longer": append(slices.Clone(good), 0),
+	}
+	for _, n := range []int{300, 9000} {
+		lie := func(name string, change func(*Dist)) {
+			d := distOf(draw(shapes["latency"], 1, n))
+			change(d)
+			rows[fmt.Sprint(name, n)] = binaryOf(t, d)
+		}
+		lie("Max", func(d *Dist) { d.max *= 2 })
+		lie("Min", func(d *Dist) { d.min /= 2 })
+		lie("Sum", func(d *Dist) { d.sum *= 2 })
+		lie("Clipped", func(d *Dist) { d.clipped = d.n + 1 })
+		lie("Count", func(d *Dist) { d.n++ })
 	}
 	for name, raw := range rows {
 		d := distOf([]int64{1, 2, 3})

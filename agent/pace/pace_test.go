@@ -28,6 +28,7 @@ func TestConstantDue(t *testing.T) {
 		{"LastOfCount", Constant{MilliRate: 1000, Count: 3}, 2, 2 * time.Second, true},
 		{"LengthIsHalfOpen", Constant{MilliRate: 1000, Length: 2 * time.Second}, 2, 0, false},
 		{"BeforeLength", Constant{MilliRate: 1000, Length: 2 * time.Second}, 1, time.Second, true},
+		{"BeyondWords", Constant{MilliRate: 1}, 18_446_744_074, 0, false},
 		{"BeyondTime", Constant{MilliRate: 1}, 1 << 63, 0, false},
 		{"BeyondDuration", Constant{MilliRate: 1_000_000}, 1<<64 - 1, 0, false},
 	}

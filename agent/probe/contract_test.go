@@ -203,6 +203,31 @@ func TestContractHang(t *testing.T) {
 	}
 }
 
+// TestContractFlakyControl: a control without an answer right after a case that
+// was looked into already is the control's own failure.
+func TestContractFlakyControl(t *testing.T) {
+	f := &fake{}
+	hung := false
+	f.answer = func(_ context.Context, c target.Call) metrics.Exchange {
+		was := hung
+		hung = string(c.Args) == `{}`
+		if hung || was {
+			return metrics.Exchange{Outcome: metrics.Timeout}
+		}
+		return rejected("no")
+	}
+	c := run(t, f.env(), contractUnit(querySchema)).Contract
+	hangs := 0
+	for _, k := range c.Cases {
+		if !k.Delivered {
+			hangs++
+		}
+	}
+	if hangs == 0 || c.Controls["undelivered"] == 0 || len(c.Liveness) != hangs {
+		t.Errorf("%d hangs, controls %v, liveness %q", hangs, c.Controls, c.Liveness)
+	}
+}
+
 func TestContractRanges(t *testing.T) {
 	f := &fake{answer: func(context.Context, target.Call) metrics.Exchange { return rejected("no") }}
 	whole := run(t, f.env(), contractUnit(querySchema)).Contract
