@@ -32,7 +32,9 @@ type caller struct {
 	timeout time.Duration
 	label   string
 	level   int
-	sent    int64 // calls that went out to the target
+	sent    int64         // calls that went out to the target
+	slots   slots         // bounds the calls inside the target; nil = this caller alone
+	queued  time.Duration // spent waiting for a slot
 }
 
 // attempt makes one attempt, counted from 0, of an operation.
@@ -41,6 +43,12 @@ func (c *caller) attempt(ctx context.Context, op uint64, attempt uint32) metrics
 	call := target.Call{Op: op, Attempt: attempt, Label: c.label, Tool: tool.name,
 		Args: tool.args(c.box.salt, op), Level: c.level, Keep: tool.output != nil}
 	return c.layer.Do(ctx, op, attempt, c.timeout, func(ctx context.Context) metrics.Exchange {
+		waited, err := c.slots.take(ctx)
+		c.queued += waited
+		if err != nil {
+			return metrics.Exchange{Outcome: metrics.Cancelled, Origin: metrics.FromGenerator, Message: "stopped while waiting for its turn"}
+		}
+		defer c.slots.free()
 		c.sent++
 		return c.session.Call(ctx, call)
 	})

@@ -14,7 +14,12 @@ import (
 // closed runs a closed loop: each worker makes its next call when the last one
 // was answered.
 func (l *load) closed(ctx context.Context, res *wire.Result) error {
-	workers, err := l.prepare(ctx, max(l.unit.Load.Workers, 1))
+	callers := max(l.unit.Load.Workers, 1)
+	if l.faults != nil && !l.env.Target.Virtual() {
+		l.slots = make(slots, callers)
+		callers *= overlap
+	}
+	workers, err := l.prepare(ctx, callers)
 	if err != nil {
 		return err
 	}

@@ -25,6 +25,7 @@ type load struct {
 	box      *toolbox
 	faults   *schedule.Schedule
 	share    share
+	slots    slots
 	clock    faultproxy.Clock // of the unit: real, or idle beside virtual workers
 	gate     *gate            // of the unit; workers of a virtual target have their own
 	progress func(done, errors int64)
@@ -87,8 +88,12 @@ type worker struct {
 	added  time.Duration // when tally was last added to the unit's
 }
 
-// newWorker opens the session of the unit's w-th user.
+// newWorker opens the session of the unit's w-th user. Workers that take turns
+// in slots share the sessions of the unit's own, see overlap.
 func (l *load) newWorker(ctx context.Context, w int) (*worker, error) {
+	if l.slots != nil {
+		w %= cap(l.slots)
+	}
 	number := l.unit.Load.FirstWorker + w
 	session, err := l.env.Target.Session(ctx, number)
 	if err != nil {
@@ -96,7 +101,7 @@ func (l *load) newWorker(ctx context.Context, w int) (*worker, error) {
 	}
 	return &worker{load: l, number: int64(number), tally: metrics.NewTally(), caller: caller{
 		box: l.box, session: session, timeout: l.unit.Target.Timeout, label: loadLabel, level: l.unit.Load.Level,
-		layer: faultproxy.Layer{Schedule: l.faults},
+		layer: faultproxy.Layer{Schedule: l.faults}, slots: l.slots,
 	}}, nil
 }
 

@@ -405,3 +405,24 @@ func TestSharesSumToStage(t *testing.T) {
 		}
 	}
 }
+
+// TestFaultedLoadOverlapsItsWaits: under faults on a real target the injected
+// waits of a closed loop pass beside each other; its calls keep to the number
+// of callers.
+func TestFaultedLoadOverlapsItsWaits(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := script(nil)
+		_, most := alone(f)
+		u := loadUnit(400, wire.Load{Workers: 1, Level: 1})
+		u.Faults, u.Target.Timeout = mockFaults(300_000_000), 30*time.Second
+		start := time.Now()
+		tally := run(t, f.env(), u).Tally
+		if tally.Calls() != 400 || most.Load() != 1 {
+			t.Errorf("%d calls, %d at once; want 400 and 1", tally.Calls(), most.Load())
+		}
+		waits := time.Duration(tally.TimedOut.Sum()) * time.Microsecond
+		if took := time.Since(start); waits < 5*time.Minute || took > waits/4 {
+			t.Errorf("took %v for %v of injected waits: they did not overlap", took, waits)
+		}
+	})
+}

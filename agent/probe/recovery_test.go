@@ -2,6 +2,7 @@ package probe
 
 import (
 	"context"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -24,6 +25,18 @@ func script(outcomes map[uint64][]metrics.Exchange) *fake {
 		}
 		return metrics.Exchange{Delivered: true, Executed: metrics.Yes}
 	}}
+}
+
+// alone counts how many calls of a fake are inside it now, and were at most.
+func alone(f *fake) (inside, most *atomic.Int64) {
+	inside, most = new(atomic.Int64), new(atomic.Int64)
+	answer := f.answer
+	f.answer = func(ctx context.Context, c target.Call) metrics.Exchange {
+		most.Store(max(most.Load(), inside.Add(1)))
+		defer inside.Add(-1)
+		return answer(ctx, c)
+	}
+	return inside, most
 }
 
 func recoveryUnit(n uint64, r wire.Recovery) *wire.Unit {
@@ -129,10 +142,12 @@ func TestRecoveryHalt(t *testing.T) {
 }
 
 // TestRecoveryFaults: on a flawless target the trajectories are those of an
-// ideal caller on the same schedule, and injected waits are really spent.
+// ideal caller on the same schedule; injected waits are really spent, beside
+// each other, while calls are made one at a time.
 func TestRecoveryFaults(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := script(nil)
+		inside, most := alone(f)
 		u := recoveryUnit(2000, wire.Recovery{MaxRetries: 2, BackoffMax: 5 * time.Second, BackoffBudget: time.Hour})
 		u.Faults, u.Target.Timeout = mockFaults(300_000_000), 3*time.Second
 		s, err := faultSchedule(u.Faults)
@@ -155,8 +170,12 @@ func TestRecoveryFaults(t *testing.T) {
 		for _, d := range []*metrics.Dist{&res.Tally.Service, &res.Tally.Failed, &res.Tally.TimedOut} {
 			spent += d.Sum()
 		}
-		if took := time.Since(start).Microseconds(); took != spent+b.BackoffWaitedUS {
-			t.Errorf("took %d µs; calls report %d and back-off %d", took, spent, b.BackoffWaitedUS)
+		spent += b.BackoffWaitedUS
+		if took := time.Since(start).Microseconds(); took > spent/4 || took < spent/overlap {
+			t.Errorf("took %d µs; %d were spent in calls and back-off, at most %d beside each other", took, spent, overlap)
+		}
+		if most.Load() != 1 || inside.Load() != 0 {
+			t.Errorf("%d calls were inside the target at once, want 1", most.Load())
 		}
 		if b.CleanFailed != 0 || res.Calls == b.Attempts {
 			t.Errorf("clean failures %d, %d calls of %d attempts reached the target", b.CleanFailed, res.Calls, b.Attempts)

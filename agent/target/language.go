@@ -1,6 +1,9 @@
 package target
 
 import (
+	"bufio"
+	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 
@@ -30,6 +33,9 @@ func language(command []string, info mcp.Info, stderr string) string {
 			return "go"
 		}
 	}
+	if l := interpreter(command); l != "" {
+		return l
+	}
 	signs := []struct{ sign, language string }{
 		{"uvicorn", "python"}, {"hypercorn", "python"}, {"gunicorn", "python"}, {"fastmcp", "python"}, {"aiohttp", "python"},
 		{"traceback (most recent call last)", "python"},
@@ -41,6 +47,33 @@ func language(command []string, info mcp.Info, stderr string) string {
 		if strings.Contains(text, s.sign) {
 			return s.language
 		}
+	}
+	return ""
+}
+
+// interpreter reads the first line of a script.
+func interpreter(command []string) string {
+	if len(command) == 0 {
+		return ""
+	}
+	path, err := exec.LookPath(command[0])
+	if err != nil {
+		return ""
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		return ""
+	}
+	defer f.Close()
+	first, _ := bufio.NewReaderSize(f, 256).ReadSlice('\n') // a binary has no short first line
+	line := string(first)
+	switch {
+	case !strings.HasPrefix(line, "#!"):
+		return ""
+	case strings.Contains(line, "python"):
+		return "python"
+	case strings.Contains(line, "node"), strings.Contains(line, "deno"), strings.Contains(line, "bun"):
+		return "typescript"
 	}
 	return ""
 }
