@@ -55,7 +55,7 @@ func stored(doc *result.Document) *result.Document {
 func (r *run) header(cut error) result.Run {
 	summary := r.merger.Summary()
 	h := result.Run{ID: r.id, StartedAt: r.started.UTC(), DurationS: time.Since(r.started).Seconds(), Partial: cut != nil,
-		Seed: r.opt.Spec.Seed, Spec: r.specJSON(), Fleet: []result.Agent{}, Calls: summary.Calls, Reissued: summary.Reissued,
+		Seed: r.opt.Spec.Seed, Spec: r.specJSON(), Fleet: []result.Agent{}, Calls: summary.Calls, Reissued: summary.Reissued, Time: r.time(),
 		Comparability: r.comparability()}
 	if cut != nil {
 		h.PartialReason = cut.Error()
@@ -64,6 +64,24 @@ func (r *run) header(cut error) result.Run {
 		h.Fleet = append(h.Fleet, result.Agent{ID: a.ID, Version: r.opt.Version, Units: a.Units, Operations: a.Operations})
 	}
 	return h
+}
+
+// time splits the duration: of agents that work beside each other the busiest
+// counts.
+func (r *run) time() result.Time {
+	var t result.Time
+	for _, st := range r.merger.Summary().Stages {
+		busiest := time.Duration(0)
+		for _, d := range st.Busy {
+			busiest = max(busiest, d)
+		}
+		t.CallsAndWaitsS += busiest.Seconds()
+	}
+	if r.survey != nil {
+		t.StartupS = (time.Duration(r.survey.StartupUS) * time.Microsecond).Seconds()
+	}
+	t.OwnS = max(0, time.Since(r.started).Seconds()-t.CallsAndWaitsS-t.StartupS)
+	return t
 }
 
 func (r *run) specJSON() json.RawMessage {

@@ -19,7 +19,8 @@ type Env struct {
 	// leaves the unit unworked.
 	Ready func(context.Context) error
 
-	timers bool // pace by Go timers: the clock of a test
+	timers    bool       // pace by Go timers: the clock of a test
+	occupancy *occupancy // of a real target
 }
 
 // Run works a unit until it is done or ctx ends; what was observed until then
@@ -31,11 +32,18 @@ func Run(ctx context.Context, env Env, u *wire.Unit, progress func(done, errors 
 	if progress == nil {
 		progress = func(int64, int64) {}
 	}
+	if !env.Target.Virtual() {
+		env.occupancy = &occupancy{}
+		env.Target = env.occupancy.observe(env.Target)
+	}
 	start := time.Now()
 	if err := execute(ctx, &env, u, res, progress); err != nil {
 		res.Failure = target.Explain(err)
 	}
 	res.Elapsed = time.Since(start)
+	if env.occupancy != nil {
+		res.Busy = env.occupancy.spent()
+	}
 	return res
 }
 
@@ -111,6 +119,9 @@ func faultSchedule(f *wire.Faults) (*schedule.Schedule, error) {
 func (env *Env) newClock() faultproxy.Clock {
 	if env.Target.Virtual() {
 		return &faultproxy.VirtualClock{}
+	}
+	if env.occupancy != nil {
+		return occupiedClock{faultproxy.NewRealClock(), env.occupancy}
 	}
 	return faultproxy.NewRealClock()
 }

@@ -71,7 +71,9 @@ var (
 	hints     = []string{"key", "token", "secret", "passw", "bearer", "basic", "://", "sk-", "pk-", "rk-", "gh", "xox", "akia", "aiza", "eyj"}
 )
 
-func telling(name string) bool { return tellingName.MatchString(name) }
+// Telling reports whether the name of a variable or parameter announces a
+// credential, as API_KEY or access_token do.
+func Telling(name string) bool { return tellingName.MatchString(name) }
 
 func maskPatterns(text string) string {
 	lower := strings.ToLower(text)

@@ -97,7 +97,7 @@ func (r *Redactor) AddURL(raw string) {
 	}
 	for pair := range strings.SplitSeq(u.RawQuery, "&") {
 		name, value, _ := strings.Cut(pair, "=")
-		if !telling(name) {
+		if !Telling(name) {
 			continue
 		}
 		r.Add(value)

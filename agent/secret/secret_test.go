@@ -168,6 +168,17 @@ func TestRedactorLine(t *testing.T) {
 	}
 }
 
+func TestTelling(t *testing.T) {
+	for name, want := range map[string]bool{
+		"OPENAI_API_KEY": true, "api_key": true, "GITHUB_TOKEN": true, "access-token": true, "PGPASSWORD": true, "AWS_SECRET_ACCESS_KEY": true,
+		"key": true, "DB_PASS_WORD": false, "PATH": false, "HOME": false, "monkey": false, "SSH_AUTH_SOCK": false, "KEYBOARD": false, "TOKENIZERS_PARALLELISM": false,
+	} {
+		if got := Telling(name); got != want {
+			t.Errorf("Telling(%q) = %v", name, got)
+		}
+	}
+}
+
 func TestRedactorConcurrent(t *testing.T) {
 	var r Redactor
 	var wg sync.WaitGroup

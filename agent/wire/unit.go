@@ -132,6 +132,7 @@ type Result struct {
 
 	Calls     int64             `json:"calls"` // everything sent to the target, controls and warm-up included
 	Elapsed   time.Duration     `json:"elapsed"`
+	Busy      time.Duration     `json:"busy"` // a call in flight or a deliberate wait; 0 on a virtual clock
 	Tally     *metrics.Tally    `json:"tally,omitempty"`
 	Behavior  *metrics.Behavior `json:"behavior,omitempty"`
 	Survey    *Survey           `json:"survey,omitempty"`

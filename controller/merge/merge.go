@@ -87,6 +87,12 @@ func (s *Stage) add(r *wire.Result) {
 	s.Done++
 	s.Calls += r.Calls
 	s.Partial = s.Partial || r.Partial
+	if r.Busy > 0 {
+		if s.Busy == nil {
+			s.Busy = map[string]time.Duration{}
+		}
+		s.Busy[r.Agent] += r.Busy
+	}
 	if r.Failure != nil {
 		s.Failures = append(s.Failures, *r.Failure)
 	}

@@ -18,14 +18,17 @@ type Summary struct {
 
 // Stage is one stage of the plan, merged over its units.
 type Stage struct {
-	Name      string // latency, cost, concurrency-8, contract-search, degradation, recovery, oracle-before, ...
-	Probe     string // latency, cost, concurrency, contract, fault
-	Level     int    // callers at once; 0 where it has no meaning
-	Planned   int    // units
-	Done      int    // units with a result
-	Calls     int64
-	Partial   bool          // cut by a halt
-	Elapsed   time.Duration // first unit out to last result in, controller's clock
+	Name    string // latency, cost, concurrency-8, contract-search, degradation, recovery, oracle-before, ...
+	Probe   string // latency, cost, concurrency, contract, fault
+	Level   int    // callers at once; 0 where it has no meaning
+	Planned int    // units
+	Done    int    // units with a result
+	Calls   int64
+	Partial bool          // cut by a halt
+	Elapsed time.Duration // first unit out to last result in, controller's clock
+	// Busy is how long each agent had a call in flight or a deliberate wait.
+	Busy map[string]time.Duration
+
 	Tally     *metrics.Tally
 	Behavior  *metrics.Behavior
 	Contract  *wire.ContractResult // cases in index order

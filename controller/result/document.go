@@ -37,7 +37,16 @@ type Run struct {
 	Fleet         []Agent         `json:"fleet"`
 	Calls         int64           `json:"calls"` // everything sent to the target
 	Reissued      int64           `json:"reissued_operations"`
+	Time          Time            `json:"time"`
 	Comparability Comparability   `json:"comparability"`
+}
+
+// Time says where the duration of a run went. On a virtual clock nothing is
+// spent in calls.
+type Time struct {
+	CallsAndWaitsS float64 `json:"calls_and_waits_s"` // a call in flight, injected latency, back-off
+	StartupS       float64 `json:"startup_s"`         // of the server: start and handshake
+	OwnS           float64 `json:"own_s"`             // the rest: the instrument's own
 }
 
 // Agent is one agent's share of the work.
