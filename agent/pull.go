@@ -11,7 +11,10 @@ import (
 // pull works the units of one pool, one at a time.
 func (a *Agent) pull(ctx context.Context, pool string) error {
 	queue, err := a.bus.Queue(ctx, pool)
-	if err != nil {
+	switch {
+	case ctx.Err() != nil:
+		return nil // stopped before it had begun
+	case err != nil:
 		return err
 	}
 	for ctx.Err() == nil {

@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"ordeal/agent/wire"
@@ -124,9 +125,11 @@ func (r *run) discover(ctx context.Context) error {
 		return err
 	}
 	r.survey = survey.Survey
-	if r.choice, err = plan.Choose(s, r.survey); err != nil {
+	candidates, err := plan.Choose(s, r.survey)
+	if err != nil {
 		return err
 	}
+	r.choice = candidates[0]
 	for _, w := range r.choice.Warnings {
 		r.warn(w)
 	}
@@ -139,12 +142,33 @@ func (r *run) discover(ctx context.Context) error {
 			return err
 		}
 	}
-	tried, err := r.only(ctx, plan.Preflight(s, r.choice))
-	if err != nil {
-		return err
+	return r.try(ctx, candidates)
+}
+
+// try makes the preflight call with each candidate until one is accepted. When
+// none is, the refusal is about the first.
+func (r *run) try(ctx context.Context, candidates []*plan.Choice) error {
+	var first error
+	var rejected []string
+	for _, c := range candidates {
+		tried, err := r.only(ctx, plan.Preflight(&r.opt.Spec, c))
+		if err != nil {
+			return err
+		}
+		err = plan.CheckPreflight(&r.opt.Spec, c, tried.Preflight, r.warn)
+		if err == nil {
+			r.choice, r.preflight, c.Rejected = c, tried.Preflight, rejected
+			if len(rejected) > 0 {
+				r.warn(fmt.Sprintf("scanning %s: the arguments synthesized for %s were rejected; choose with --tool and --tool-args", c.Name(), strings.Join(rejected, ", ")))
+			}
+			return nil
+		}
+		rejected = append(rejected, c.Name())
+		if first == nil {
+			first = err
+		}
 	}
-	r.preflight = tried.Preflight
-	return plan.CheckPreflight(s, r.choice, r.preflight, r.warn)
+	return first
 }
 
 func (r *run) warn(text string) {

@@ -7,7 +7,7 @@ import (
 )
 
 const (
-	firstBuffer = 4 << 10
+	firstBuffer = 1 << 10
 	fieldName   = 16 // a line may be this much longer than the data it carries
 )
 

@@ -2,6 +2,7 @@ package plan
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -25,6 +26,7 @@ type Choice struct {
 	Mutability Mutability
 	Warnings   []string
 	Verify     *wire.Tool // the oracle's tool
+	Rejected   []string   // tools that rejected the arguments synthesized for them
 }
 
 // UserArgs reports that the user vouched for the arguments.
@@ -38,30 +40,34 @@ func (c *Choice) Name() string {
 	return c.Calls[0].Name
 }
 
-// Choose picks the tool and its arguments, or refuses. A tool that may change
-// state needs to be named and a second key (AllowMutating).
-func Choose(s *spec.Spec, survey *wire.Survey) (*Choice, error) {
+// MaxCandidates bounds how many tools of a server are tried for one that accepts
+// the arguments synthesized for it.
+const MaxCandidates = 8
+
+// Choose lists what could be called, best first, or refuses. There is one
+// candidate where the user named a tool, several where the first accepted
+// preflight decides. A tool that may change state needs to be named and a second
+// key (AllowMutating).
+func Choose(s *spec.Spec, survey *wire.Survey) ([]*Choice, error) {
 	switch s.Target.Kind {
 	case wire.OpenAI, wire.Anthropic:
-		return &Choice{ArgsSource: "none", Mutability: ReadOnly}, nil
+		return []*Choice{{ArgsSource: "none", Mutability: ReadOnly}}, nil
 	}
-	if len(survey.Tools) == 0 {
-		return nil, &Refusal{"the server offers no tools", "scan a server that lists at least one tool"}
-	}
-	var c *Choice
-	var err error
 	switch {
+	case len(survey.Tools) == 0:
+		return nil, &Refusal{"the server offers no tools", "scan a server that lists at least one tool"}
 	case s.Tool != "":
-		c, err = named(s, survey)
+		c, err := named(s, survey)
+		if err != nil {
+			return nil, err
+		}
+		return []*Choice{c}, c.addOracle(s, survey)
+	case s.VerifyTool != "":
+		return nil, errors.New("--verify-tool needs --tool: name the writing tool whose effects are to be counted")
 	case s.Target.Kind == wire.Mock:
-		c = everyTool(survey)
-	default:
-		c, err = automatic(survey)
+		return []*Choice{everyTool(survey)}, nil
 	}
-	if err != nil {
-		return nil, err
-	}
-	return c, c.addOracle(s, survey)
+	return automatic(survey)
 }
 
 // everyTool of a mock is called round robin.
@@ -102,35 +108,46 @@ func named(s *spec.Spec, survey *wire.Survey) (*Choice, error) {
 	return c, c.synthesized(t)
 }
 
-// automatic takes the first tool known to be read-only whose arguments could be
-// synthesized.
-func automatic(survey *wire.Survey) (*Choice, error) {
+// automatic takes the tools known to be read-only whose arguments could be
+// synthesized: the server's first, then those that need no made-up values, then
+// the rest.
+func automatic(survey *wire.Survey) ([]*Choice, error) {
+	var candidates []*Choice
 	var first error
-	readOnly := 0
 	for i := range survey.Tools {
 		t := &survey.Tools[i]
 		if m, _ := Classify(t); m != ReadOnly {
 			continue
 		}
-		readOnly++
 		c := &Choice{Mutability: ReadOnly}
 		err := c.synthesized(t)
-		if err == nil {
-			return c, nil
-		}
-		if first == nil {
+		switch {
+		case err == nil:
+			candidates = append(candidates, c)
+		case first == nil:
 			first = err
 		}
 	}
-	if readOnly == 0 {
-		t := &survey.Tools[0]
-		_, why := Classify(t)
-		return nil, &Refusal{
-			fmt.Sprintf("no tool is known to be read-only (%q: %s); tools here: %s", t.Name, why, some(toolNames(survey.Tools), 8)),
-			"choose one with --tool NAME --tool-args JSON; one that changes state needs --allow-mutating and a disposable target",
-		}
+	switch {
+	case len(candidates) > 0:
+		slices.SortStableFunc(candidates[1:], func(a, b *Choice) int { return madeUp(a) - madeUp(b) })
+		return candidates[:min(len(candidates), MaxCandidates)], nil
+	case first != nil:
+		return nil, first
 	}
-	return nil, first
+	t := &survey.Tools[0]
+	_, why := Classify(t)
+	return nil, &Refusal{
+		fmt.Sprintf("no tool is known to be read-only (%q: %s); tools here: %s", t.Name, why, some(toolNames(survey.Tools), 8)),
+		"choose one with --tool NAME --tool-args JSON; one that changes state needs --allow-mutating and a disposable target",
+	}
+}
+
+func madeUp(c *Choice) int {
+	if c.ArgsSource == "placeholder" {
+		return 1
+	}
+	return 0
 }
 
 // synthesized takes the survey's arguments for the tool, or refuses them.
@@ -176,7 +193,7 @@ func (c *Choice) hasOpID() bool {
 
 // ContractTools lists the tools whose validation may be probed with malformed
 // calls, with the baseline arguments to corrupt: read-only ones, the chosen one
-// first, at most limit. The counts say what was left out and why.
+// first, those that rejected their baseline last, at most s.ContractTools. The counts say what was left out and why.
 func ContractTools(s *spec.Spec, survey *wire.Survey, c *Choice) (tools []ContractTool, skipped Skipped) {
 	order := slices.Clone(survey.Tools)
 	slices.SortStableFunc(order, func(a, b wire.Tool) int { return rank(a, c) - rank(b, c) })
@@ -216,8 +233,11 @@ type Skipped struct {
 }
 
 func rank(t wire.Tool, c *Choice) int {
-	if t.Name == c.Name() {
+	switch {
+	case t.Name == c.Name():
 		return 0
+	case slices.Contains(c.Rejected, t.Name):
+		return 2
 	}
 	return 1
 }

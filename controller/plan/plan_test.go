@@ -89,17 +89,30 @@ func TestChoose(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			c, err := Choose(scan(t, tt.set), tt.survey)
+			choices, err := Choose(scan(t, tt.set), tt.survey)
 			var refusal *Refusal
 			switch {
-			case err == nil && c.Name() != tt.want:
-				t.Errorf("chose %q, want %q", c.Name(), tt.want)
+			case err == nil && choices[0].Name() != tt.want:
+				t.Errorf("chose %q, want %q", choices[0].Name(), tt.want)
 			case err != nil && !strings.Contains(err.Error(), tt.want):
 				t.Errorf("error %v, want %q", err, tt.want)
 			case errors.As(err, &refusal) != tt.refuse:
 				t.Errorf("refusal %v, want %v", err, tt.refuse)
 			}
 		})
+	}
+}
+
+// Without a name every read-only tool is a candidate, in the server's order, up
+// to a bound.
+func TestChooseCandidates(t *testing.T) {
+	var tools []wire.Tool
+	for i := range 20 {
+		tools = append(tools, tool(fmt.Sprintf("t%d", i), i%2 == 1))
+	}
+	choices, err := Choose(scan(t, nil), &wire.Survey{Tools: tools})
+	if err != nil || len(choices) != MaxCandidates || choices[0].Name() != "t1" || choices[1].Name() != "t3" {
+		t.Errorf("%d candidates, err %v; want the first %d read-only tools", len(choices), err, MaxCandidates)
 	}
 }
 
@@ -189,7 +202,7 @@ recovery chaos/fault level 1: 3 units [120001,240001) at once 0 gang false fault
 			if err != nil {
 				t.Fatal(err)
 			}
-			got := outline(Build(s, tt.survey, c, preflight))
+			got := outline(Build(s, tt.survey, c[0], preflight))
 			if diff := cmp.Diff(strings.Split(tt.want, "\n"), strings.Split(got, "\n")); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
 			}
