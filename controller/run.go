@@ -70,7 +70,6 @@ type run struct {
 	choice    *plan.Choice
 	preflight *wire.Preflight
 	stages    []plan.Stage
-	stale     *wire.OracleResult
 	at        string // what is under way, for the message of a timeout
 }
 

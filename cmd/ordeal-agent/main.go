@@ -41,6 +41,9 @@ func newCmd() *cobra.Command {
 				return err
 			}
 			defer b.Close()
+			if err := b.Setup(cmd.Context(), bus.Files); err != nil {
+				return err // whoever comes first creates the streams
+			}
 			opt.Version, opt.Digest = cli.Version, schedule.Digest()
 			opt.Ready = func(err error) {
 				if err == nil {

@@ -1,0 +1,87 @@
+package main
+
+import (
+	"bufio"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/nats-io/nats-server/v2/server"
+)
+
+// startNATS runs a server with a port, as a fleet's would.
+func startNATS(t *testing.T) (url string) {
+	t.Helper()
+	srv, err := server.NewServer(&server.Options{Host: "127.0.0.1", Port: server.RANDOM_PORT, NoSigs: true, NoLog: true,
+		JetStream: true, StoreDir: t.TempDir(), MaxPayload: 8 << 20})
+	if err != nil {
+		t.Fatal(err)
+	}
+	srv.Start()
+	t.Cleanup(func() { srv.Shutdown(); srv.WaitForShutdown() })
+	if !srv.ReadyForConnections(10 * time.Second) {
+		t.Fatal("NATS not ready")
+	}
+	return srv.ClientURL()
+}
+
+// startAgent runs a remote agent as a process of its own.
+func startAgent(t *testing.T, binary, url, name string) *exec.Cmd {
+	t.Helper()
+	cmd := exec.Command(binary, "--nats", url, "--name", name, "--label", "zone=test")
+	stderr, err := cmd.StderrPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = cmd.Process.Kill(); _ = cmd.Wait() })
+	if line, err := bufio.NewReader(stderr).ReadString('\n'); err != nil || !strings.Contains(line, "ready") {
+		t.Fatalf("agent %s: %q, %v", name, line, err)
+	}
+	return cmd
+}
+
+// TestRemoteAgents: a scan by agents in other processes is the embedded scan,
+// also when one of them is killed in the middle of its work.
+func TestRemoteAgents(t *testing.T) {
+	binary := filepath.Join(t.TempDir(), "ordeal-agent")
+	if out, err := exec.Command("go", "build", "-o", binary, "ordeal/cmd/ordeal-agent").CombinedOutput(); err != nil {
+		t.Fatalf("build: %v\n%s", err, out)
+	}
+	args := []string{"scan", "mock:degraded", "--requests", "2000000", "--probes", "latency"}
+	local, err := scanJSON(t, args...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	url := startNATS(t)
+	doomed := startAgent(t, binary, url, "doomed")
+	timer := time.AfterFunc(200*time.Millisecond, func() {
+		_ = doomed.Process.Kill()
+		startAgent(t, binary, url, "heir")
+	})
+	defer timer.Stop()
+	remote, err := scanJSON(t, append(args, "--nats", url)...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(remote.Run.Fleet) < 2 || remote.Run.Fleet[0].ID != "doomed" || remote.Run.Reissued == 0 {
+		t.Errorf("fleet %+v, reissued %d: the agent was not killed in the middle of its work", remote.Run.Fleet, remote.Run.Reissued)
+	}
+	remote.Run.Reissued = 0
+	if diff := cmp.Diff(strings.Split(timeless(t, local), "\n"), strings.Split(timeless(t, remote), "\n")); diff != "" {
+		t.Errorf("remote differs from local (-local +remote):\n%s", diff)
+	}
+}
+
+// Literal secrets do not travel to a remote fleet.
+func TestRemoteScanRefusesLiteralSecrets(t *testing.T) {
+	_, err := scanJSONErr(t, "scan", "http://127.0.0.1:1/mcp", "--nats", startNATS(t), "--header", "Authorization: Bearer s3cret")
+	if err == nil || !strings.Contains(err.Error(), "reference") || strings.Contains(err.Error(), "s3cret") {
+		t.Errorf("err %v, want a refusal that asks for a reference and does not repeat the value", err)
+	}
+}
