@@ -74,11 +74,14 @@ func (c *Client) withProcess(err error, p *process, ended string) error {
 	if !errors.As(err, &start) {
 		return err
 	}
+	if ended != "" {
+		p.settle()
+	}
 	start.Stderr = c.cfg.Redactor.Text(p.stderr.tail(stderrShown))
 	if ended == "" {
 		return start
 	}
-	start.Exit, start.Class = ended, Startup
+	start.Exit, start.Class, start.What = ended, Startup, "the server ended before it was ready: "+ended
 	start.Remedy = "run the command by hand to see why it ends"
 	if len(p.withheld) > 0 {
 		start.Remedy += "; it was not given " + strings.Join(p.withheld[:min(len(p.withheld), 5)], ", ") + ", whose names sound secret: set them as environment of the target"

@@ -14,14 +14,15 @@ import (
 
 // process is a server on stdio: its pipes, its group, its end.
 type process struct {
-	cmd    *exec.Cmd
-	stdin  *os.File
-	stdout *os.File
-	errOut *os.File
-	stderr ring
-	ended  chan struct{} // closed when the process has been waited for
-	wg     sync.WaitGroup
-	stop   sync.Once
+	cmd     *exec.Cmd
+	stdin   *os.File
+	stdout  *os.File
+	errOut  *os.File
+	stderr  ring
+	ended   chan struct{} // closed when the process has been waited for
+	drained chan struct{} // closed when stderr has been read to its end
+	wg      sync.WaitGroup
+	stop    sync.Once
 
 	withheld []string // names of variables of ours the process was not given
 	report   ShutdownReport
@@ -42,7 +43,7 @@ const drainGrace = 500 * time.Millisecond
 // startProcess runs the command in a group of its own, all pipes attached. The
 // pipes are files of ours, so waiting for the process waits for nothing else.
 func startProcess(cfg *Config) (*process, error) {
-	p := &process{ended: make(chan struct{}), cmd: exec.Command(cfg.Command[0], cfg.Command[1:]...)}
+	p := &process{ended: make(chan struct{}), drained: make(chan struct{}), cmd: exec.Command(cfg.Command[0], cfg.Command[1:]...)}
 	p.cmd.Dir = cfg.Dir
 	p.cmd.Env, p.withheld = inherited(os.Environ())
 	for _, v := range cfg.Env {
@@ -61,7 +62,7 @@ func startProcess(cfg *Config) (*process, error) {
 		p.closePipes()
 		return nil, err
 	}
-	p.wg.Go(func() { p.stderr.drain(p.errOut) })
+	p.wg.Go(func() { p.stderr.drain(p.errOut); close(p.drained) })
 	p.wg.Go(p.wait)
 	return p, nil
 }
@@ -140,8 +141,18 @@ func (p *process) exit() string {
 	}
 }
 
+// settle gives what an ended process wrote to stderr a moment to arrive: it may
+// still be in the pipe.
+func (p *process) settle() {
+	select {
+	case <-p.drained:
+	case <-time.After(drainGrace):
+	}
+}
+
 // lastWords is the end of stderr for a message, unredacted.
 func (p *process) lastWords() string {
+	p.settle()
 	lines := strings.Split(strings.TrimSpace(p.stderr.tail(1<<10)), "\n")
 	return lines[len(lines)-1]
 }

@@ -52,7 +52,10 @@ func openLLM(t wire.Target) (Target, error) {
 		}
 		return value
 	}
-	cfg.Base = resolve("base URL", t.Endpoint)
+	if cfg.Base = t.Endpoint; secret.HasReference(t.Endpoint) {
+		cfg.Base = resolve("base URL", t.Endpoint)
+	}
+	redact.AddURL(cfg.Base)
 	for _, h := range t.Headers {
 		cfg.Header.Add(h.Name, resolve("header "+h.Name, h.Value))
 	}

@@ -2,6 +2,7 @@ package target
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"sync"
@@ -22,6 +23,7 @@ const maxRestarts = 100
 type mcpTarget struct {
 	t        wire.Target
 	client   *mcp.Client
+	redact   *secret.Redactor
 	mu       sync.Mutex // guards sessions
 	sessions map[int]*mcpSession
 	restarts atomic.Int64
@@ -43,7 +45,7 @@ func openMCP(ctx context.Context, t wire.Target) (Target, error) {
 	if err != nil {
 		return nil, fmt.Errorf("target: %w", err)
 	}
-	return &mcpTarget{t: t, client: client, sessions: map[int]*mcpSession{}}, nil
+	return &mcpTarget{t: t, client: client, redact: cfg.Redactor, sessions: map[int]*mcpSession{}}, nil
 }
 
 // mcpConfig resolves the references of a target.
@@ -95,11 +97,29 @@ func (m *mcpTarget) Survey(ctx context.Context) (*wire.Survey, error) {
 	if kept := int64(len(stderr)); written > kept {
 		notes = append(notes, fmt.Sprintf("stderr: %d bytes written, the last %d kept here", written, kept))
 	}
+	for i := range tools {
+		m.hide(&tools[i])
+	}
 	return &wire.Survey{
-		Name: info.Name, Version: info.Version, ProtocolVersion: info.Protocol, Capabilities: info.Capabilities,
-		Instructions: info.Instructions, Tools: tools, Language: language(m.t.Command, info, stderr),
+		Name: m.redact.Text(info.Name), Version: m.redact.Text(info.Version), ProtocolVersion: info.Protocol,
+		Capabilities: m.hidden(info.Capabilities), Instructions: m.redact.Text(info.Instructions), Tools: tools, Language: language(m.t.Command, info, stderr),
 		StartupUS: info.Startup.Microseconds(), Notes: notes, Stderr: stderr,
 	}, nil
+}
+
+// hide takes secrets that a server repeats out of what it says about a tool. The
+// name stays: it is what has to be called.
+func (m *mcpTarget) hide(t *wire.Tool) {
+	t.Description = m.redact.Text(t.Description)
+	t.InputSchema, t.OutputSchema = m.hidden(t.InputSchema), m.hidden(t.OutputSchema)
+}
+
+// hidden redacts inside the strings of a JSON text, which stays valid.
+func (m *mcpTarget) hidden(raw json.RawMessage) json.RawMessage {
+	if raw == nil {
+		return nil
+	}
+	return json.RawMessage(m.redact.Text(string(raw)))
 }
 
 func (m *mcpTarget) session(ctx context.Context, user int) (*mcp.Session, error) {
@@ -128,13 +148,20 @@ func (m *mcpTarget) Session(ctx context.Context, user int) (Session, error) {
 	if err != nil {
 		return nil, err
 	}
-	return mcpCaller{s}, nil
+	return mcpCaller{s, m}, nil
 }
 
-type mcpCaller struct{ s *mcp.Session }
+type mcpCaller struct {
+	s *mcp.Session
+	m *mcpTarget
+}
 
 func (c mcpCaller) Call(ctx context.Context, call Call) metrics.Exchange {
-	return c.s.Call(ctx, call.Tool, call.Args, call.Keep)
+	x := c.s.Call(ctx, call.Tool, call.Args, call.Keep)
+	if call.Keep {
+		x.Text, x.Structured = c.m.redact.Text(x.Text), c.m.hidden(x.Structured)
+	}
+	return x
 }
 
 // Alive pings, and starts a server anew that has died or hangs. The exit status

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 
 	"ordeal/agent/mcp"
 	"ordeal/agent/wire"
@@ -59,7 +60,7 @@ func blame(err error) (wire.Failure, bool) {
 	}
 	if start, ok := errors.AsType[*mcp.StartError](err); ok {
 		message := start.What
-		if start.Exit != "" {
+		if start.Exit != "" && !strings.Contains(message, start.Exit) {
 			message += " (" + start.Exit + ")"
 		}
 		return wire.Failure{Class: string(start.Class), Message: message, Remedy: start.Remedy, Stderr: start.Stderr}, true

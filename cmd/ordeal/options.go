@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/url"
 	"os"
 	"strings"
 
@@ -94,17 +95,24 @@ func (f *scanFlags) join(ctx context.Context, opt *controller.Options) (stop fun
 	return func() error { b.Close(); return nil }, b.Setup(ctx, bus.Files)
 }
 
-// referencesOnly refuses values that would travel inside work units.
+// referencesOnly refuses secrets that would travel inside work units.
 func referencesOnly(t *wire.Target) error {
+	const want = "with --nats write a reference such as '${env:TOKEN}', which the agent resolves"
 	for _, h := range t.Headers {
 		if !strings.Contains(h.Value, "$") {
-			return fmt.Errorf("--header %s holds a value: with --nats write a reference such as '${env:TOKEN}', which the agent resolves", h.Name)
+			return fmt.Errorf("--header %s holds a value: %s", h.Name, want)
 		}
 	}
 	for _, e := range t.Env {
 		if !strings.Contains(e.Value, "$") {
-			return fmt.Errorf("--env %s holds a value: with --nats write a reference such as '${env:TOKEN}', which the agent resolves", e.Name)
+			return fmt.Errorf("--env %s holds a value: %s", e.Name, want)
 		}
+	}
+	if t.APIKey != "" && !strings.Contains(t.APIKey, "$") {
+		return errors.New("--api-key holds a value: " + want)
+	}
+	if u, err := url.Parse(t.Endpoint); err == nil && u.User != nil && !strings.Contains(u.User.String(), "$") {
+		return errors.New("the target's URL holds credentials: " + want)
 	}
 	return nil
 }

@@ -10,6 +10,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -148,7 +149,7 @@ var rare = map[string]func(in *measure.Input){
 }
 
 // emitted runs every world of these tests, with and without the behavior probe.
-func emitted() reference {
+var emitted = sync.OnceValue(func() reference {
 	r := newReference()
 	run := func(in measure.Input) {
 		r.see(measure.Probes(in))
@@ -176,7 +177,7 @@ func emitted() reference {
 		run(chance{rand.New(rand.NewPCG(seed, 1))}.input())
 	}
 	return r
-}
+})
 
 // described is docs/metrics.md.
 type described struct {
