@@ -1,5 +1,10 @@
 package metrics
 
+import (
+	"encoding/json"
+	"math"
+)
+
 // Effect is what a caveat does to the metrics it names.
 type Effect string
 
@@ -29,11 +34,42 @@ type Caveat struct {
 	Remedy  string   `json:"remedy"`
 }
 
-// Interval is a closed 95 % interval in the unit of its value, unless its
-// metric says otherwise.
+// Interval is a 95 % interval in the unit of its value. An end that the sample
+// is too small to bound is infinite, and null in JSON.
 type Interval struct {
-	Lo float64 `json:"lo"`
-	Hi float64 `json:"hi"`
+	Lo, Hi float64
+}
+
+// MarshalJSON writes {"lo": …, "hi": …}, an open end as null.
+func (iv Interval) MarshalJSON() ([]byte, error) {
+	end := func(v float64) *float64 {
+		if math.IsInf(v, 0) {
+			return nil
+		}
+		return &v
+	}
+	return json.Marshal(intervalJSON{end(iv.Lo), end(iv.Hi)})
+}
+
+// UnmarshalJSON reads what MarshalJSON wrote.
+func (iv *Interval) UnmarshalJSON(data []byte) error {
+	var ends intervalJSON
+	if err := json.Unmarshal(data, &ends); err != nil {
+		return err
+	}
+	iv.Lo, iv.Hi = math.Inf(-1), math.Inf(1)
+	if ends.Lo != nil {
+		iv.Lo = *ends.Lo
+	}
+	if ends.Hi != nil {
+		iv.Hi = *ends.Hi
+	}
+	return nil
+}
+
+type intervalJSON struct {
+	Lo *float64 `json:"lo"`
+	Hi *float64 `json:"hi"`
 }
 
 // Measured is one number with its denominator. Value is nil when the number

@@ -110,8 +110,12 @@ func under20(n int64) metrics.Caveat {
 }
 
 func noUpperBound(n int64, longest float64, names []string) metrics.Caveat {
+	end := "has no upper end"
+	if longest > 0 {
+		end = "ends at " + secs(longest) + ", the limit of a call"
+	}
 	return annotate("no_upper_bound", moreRequests, fmt.Sprintf(
-		"%d successes carry no 95%% upper bound of the percentile: even the slowest one may lie below it. The interval ends at %s, the longest time that can be observed.", n, secs(longest)), names...)
+		"%d successes carry no 95%% upper bound of the percentile: even the slowest one may lie below it. The interval %s.", n, end), names...)
 }
 
 func censoredTimeouts(n int64, p95 float64) metrics.Caveat {

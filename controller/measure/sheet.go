@@ -18,14 +18,14 @@ const confidence = 0.95
 type sheet struct {
 	probe   result.Probe
 	caveats []metrics.Caveat
-	longest int64 // µs, above which no time is observed
+	longest int64 // µs, above which there is no success; 0 = no limit
 }
 
 func newSheet(probe string) *sheet {
 	return &sheet{probe: result.Probe{
 		Name: probe, Phase: spec.PhaseOf(probe), Applicable: true,
 		Metrics: map[string]metrics.Measured{}, Findings: []result.Finding{},
-	}, longest: metrics.MaxValue}
+	}}
 }
 
 // put records a number; a float that is not finite is missing.
@@ -76,16 +76,16 @@ func (s *sheet) bound(name string, iv stat.Interval) {
 }
 
 func closed(iv stat.Interval) *metrics.Interval {
-	if math.IsInf(iv.Lo, 0) || math.IsInf(iv.Hi, 0) || math.IsNaN(iv.Lo) || math.IsNaN(iv.Hi) {
+	if math.IsNaN(iv.Lo) || math.IsNaN(iv.Hi) {
 		return nil
 	}
 	return &metrics.Interval{Lo: iv.Lo, Hi: iv.Hi}
 }
 
 // percentile records a nearest-rank percentile of times in microseconds with
-// its order-statistic interval. Where the sample carries no upper rank the
-// interval ends at the longest time that can be observed at all, and bounded is
-// false; without a lower rank it begins at 0.
+// its order-statistic interval. Where the sample carries no upper rank bounded is
+// false, and the interval ends at the longest success there can be, or has no
+// end where nothing limits it; without a lower rank it begins at 0.
 func (s *sheet) percentile(name string, d *metrics.Dist, q float64) (bounded bool) {
 	n := d.N()
 	s.seconds(name, float64(d.Rank(stat.NearestRank(n, q))), n)
@@ -93,7 +93,10 @@ func (s *sheet) percentile(name string, d *metrics.Dist, q float64) (bounded boo
 		return true
 	}
 	lo, hi, _ := stat.QuantileRanks(n, q, confidence)
-	iv := stat.Interval{Lo: 0, Hi: float64(max(s.longest, d.Max())) / 1e6}
+	iv := stat.Interval{Lo: 0, Hi: math.Inf(1)}
+	if s.longest > 0 {
+		iv.Hi = float64(max(s.longest, d.Max())) / 1e6
+	}
 	if lo > 0 {
 		iv.Lo = float64(d.Rank(lo)) / 1e6
 	}

@@ -44,7 +44,11 @@ func good(i int) metrics.Exchange {
 }
 
 func bad(o metrics.Outcome) metrics.Exchange {
-	return metrics.Exchange{Outcome: o, Delivered: o != metrics.Timeout, Latency: 50 * time.Millisecond, Message: "no"}
+	x := metrics.Exchange{Outcome: o, Delivered: o != metrics.Timeout, Latency: 50 * time.Millisecond, Message: "no"}
+	if o == metrics.RateLimited {
+		x.Quota = "http_status"
+	}
+	return x
 }
 
 // world is a scan of which no number is withheld or qualified: an open-loop

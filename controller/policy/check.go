@@ -74,12 +74,7 @@ func (c *court) judge(t threshold) judged {
 	return j
 }
 
-// shownInterval is the interval of the document, which cannot hold the open
-// side of a sample too small to bound it. The sentence of the check can.
 func shownInterval(iv stat.Interval) *metrics.Interval {
-	if math.IsInf(iv.Lo, 0) || math.IsInf(iv.Hi, 0) {
-		return nil
-	}
 	return &metrics.Interval{Lo: iv.Lo, Hi: iv.Hi}
 }
 

@@ -223,11 +223,11 @@ func TestReasons(t *testing.T) {
 		{ID: "latency.p99_below_100", Probe: "latency", Metrics: []string{"p99_s"}, Scope: metrics.ScopeMetric, Effect: metrics.Suppress, Reason: "40 successes carry no p99.", Remedy: "--requests 100"},
 	}
 	want := map[string]string{
-		"p95_latency_ms":          "p95 latency 400 ms, at most 5000 ms: met, not proven (95 % interval from 300 ms, no upper end at n = 20 successful calls)",
+		"p95_latency_ms":          "p95 latency 0.40s, at most 5.00s: met, not proven (95% interval from 0.30s, no upper end at n = 20 successful calls)",
 		"p99_latency_ms":          "not measured: 40 successes carry no p99. Remedy: --requests 100",
-		"error_rate_max":          "error rate 7.5 %, at most 5.0 %: missed, not proven (95 % interval 1.6 % to 20.4 %, n = 40 calls)",
-		"contract_crash_rate_max": "contract crash rate 0.0 %, at most 0.0 %: met (n = 15 cases)",
-		"recovery_rate_min":       "recovery rate 95.0 %, at least 95.0 % by recovery_ideal: met, proven (190 of 190 recoverable operations, 95 % interval 98.1 % to 100.0 %, at least 90.0 % by policy)",
+		"error_rate_max":          "error rate 7.5%, at most 5.0%: missed, not proven (95% interval 1.6% to 20.4%, n = 40 calls)",
+		"contract_crash_rate_max": "contract crash rate 0.0%, at most 0.0%: met (n = 15 cases)",
+		"recovery_rate_min":       "recovery rate 95.0%, at least 95.0% by recovery_ideal: met, proven (190 of 190 recoverable operations, 95% interval 98.1% to 100.0%, at least 90.0% by policy)",
 		"retry_amplification_max": "not measured: the behavior probe reported no retry amplification",
 		"cost_per_request_max":    "not measured: no price is known.",
 		"duplicate_mutation_max":  "not measured: nobody read the state back.",

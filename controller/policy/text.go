@@ -53,26 +53,34 @@ func evidence(j judged, iv stat.Interval, known bool) string {
 	case !known || open:
 		return n
 	case math.IsInf(iv.Hi, 1):
-		return fmt.Sprintf("95 %% interval from %s, no upper end at %s", format(iv.Lo, j.Unit), n)
+		return fmt.Sprintf("95%% interval from %s, no upper end at %s", format(iv.Lo, j.Unit), n)
 	case math.IsInf(iv.Lo, -1):
-		return fmt.Sprintf("95 %% interval to %s, no lower end at %s", format(iv.Hi, j.Unit), n)
+		return fmt.Sprintf("95%% interval to %s, no lower end at %s", format(iv.Hi, j.Unit), n)
 	}
-	return fmt.Sprintf("95 %% interval %s to %s, %s", format(iv.Lo, j.Unit), format(iv.Hi, j.Unit), n)
+	return fmt.Sprintf("95%% interval %s to %s, %s", format(iv.Lo, j.Unit), format(iv.Hi, j.Unit), n)
 }
 
 // sentence of a recovery proven on what could be recovered.
 func (r recoverable) sentence(j judged) string {
-	return fmt.Sprintf("%s %s, %s: met, proven (%d of %d recoverable operations, 95 %% interval %s to %s, at least %s by policy)",
+	return fmt.Sprintf("%s %s, %s: met, proven (%d of %d recoverable operations, 95%% interval %s to %s, at least %s by policy)",
 		j.t.label, format(*j.Observed, j.Unit), bound(j), r.k, r.n, format(r.iv.Lo, j.Unit), format(r.iv.Hi, j.Unit), format(r.literal, j.Unit))
+}
+
+// duration writes seconds with two decimals, below a tenth of one milliseconds.
+func duration(s float64) string {
+	if s != 0 && s < 0.1 {
+		return fmt.Sprintf("%.3gms", 1000*s)
+	}
+	return fmt.Sprintf("%.2fs", s)
 }
 
 // format writes a value in the unit of its threshold.
 func format(v float64, unit string) string {
 	switch unit {
 	case "ms":
-		return fmt.Sprintf("%.0f ms", v)
+		return duration(v / 1000)
 	case "rate":
-		return fmt.Sprintf("%.1f %%", 100*v)
+		return fmt.Sprintf("%.1f%%", 100*v)
 	case "$":
 		return fmt.Sprintf("$%.4f", v)
 	case "x":

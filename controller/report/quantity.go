@@ -147,12 +147,19 @@ func optional(v *float64, show func(float64) string) string {
 	return show(*v)
 }
 
-// interval writes lo..hi in one unit.
+// interval writes lo..hi in one unit; an open end is left out.
 func interval(iv *metrics.Interval, unit string) string {
 	if iv == nil {
 		return absent
 	}
-	return quantity(iv.Lo, unit) + ".." + quantity(iv.Hi, unit)
+	lo, hi := quantity(iv.Lo, unit), quantity(iv.Hi, unit)
+	if math.IsInf(iv.Lo, 0) {
+		lo = ""
+	}
+	if math.IsInf(iv.Hi, 0) {
+		hi = ""
+	}
+	return lo + ".." + hi
 }
 
 // times is "1 call" or "3 calls".

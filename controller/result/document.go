@@ -106,7 +106,7 @@ type Check struct {
 	Status      Status            `json:"status"`
 	Score       *float64          `json:"score"` // 0..100; null when n/a
 	Reason      string            `json:"reason"`
-	LimitSource string            `json:"limit_source"` // policy, recovery_floor
+	LimitSource string            `json:"limit_source"` // policy, recovery_floor, recovery_ideal
 }
 
 // Dimension is one row of the score breakdown.
