@@ -234,7 +234,7 @@ func planned(st *plan.Stage) []merge.Planned {
 // explain names what was under way when a scan ran out of time.
 func (r *run) explain(err error) error {
 	if errors.Is(err, errScanTimeout) {
-		return fmt.Errorf("scan exceeded --scan-timeout %v during %s: %w", r.opt.Spec.ScanTimeout, r.at, err)
+		return fmt.Errorf("the scan exceeded --scan-timeout %v in %s; raise it, or lower --requests or --timeout", r.opt.Spec.ScanTimeout, r.at)
 	}
 	return err
 }

@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
+	"math"
 	"strings"
 	"time"
 
@@ -50,6 +51,33 @@ type state struct {
 
 // span is an interval as [lo, hi].
 type span [2]float64
+
+// MarshalJSON writes an open end as null.
+func (s span) MarshalJSON() ([]byte, error) {
+	var ends [2]*float64
+	for i, v := range s {
+		if !math.IsInf(v, 0) {
+			ends[i] = &v
+		}
+	}
+	return json.Marshal(ends)
+}
+
+// UnmarshalJSON reads what MarshalJSON wrote.
+func (s *span) UnmarshalJSON(data []byte) error {
+	var ends [2]*float64
+	if err := json.Unmarshal(data, &ends); err != nil {
+		return err
+	}
+	for i, v := range ends {
+		if v == nil {
+			s[i] = math.Inf(2*i - 1)
+			continue
+		}
+		s[i] = *v
+	}
+	return nil
+}
 
 // trackedMetric is a number whose movement between scans is worth a line.
 type trackedMetric struct {
