@@ -1,8 +1,8 @@
 package measure_test
 
 import (
-	"math"
 	"fmt"
+	"math"
 	"slices"
 	"testing"
 	"time"
