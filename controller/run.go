@@ -76,18 +76,24 @@ type run struct {
 // Run scans. The document is never nil when err is nil, ErrInterrupted-like
 // causes of ctx or a timeout: it then holds what was measured until then.
 func Run(ctx context.Context, opt Options) (*result.Document, error) {
-	r := &run{opt: opt, id: newID(), started: time.Now(), at: "survey"}
+	r := &run{opt: opt, id: newID(), started: time.Now(), at: "phase survey"}
 	ctx, cancel := context.WithTimeoutCause(ctx, opt.Spec.ScanTimeout, errScanTimeout)
 	defer cancel()
 	if err := r.open(ctx); err != nil {
-		return nil, err
+		return nil, r.explain(ctx, err)
 	}
 	defer r.close()
-	if err := r.discover(ctx); err != nil {
-		return nil, r.explain(err)
+	err := r.discover(ctx)
+	switch {
+	case err == nil:
+		r.stages = plan.Build(&opt.Spec, r.survey, r.choice, r.preflight)
+		err = r.execute(ctx)
+	case ctx.Err() == nil:
+		return nil, err
+	case r.survey == nil:
+		r.survey = &wire.Survey{Name: opt.Spec.Target.URI} // stopped before it answered
 	}
-	r.stages = plan.Build(&opt.Spec, r.survey, r.choice, r.preflight)
-	cut := r.explain(r.execute(ctx))
+	cut := r.explain(ctx, err)
 	return r.document(cut), cut
 }
 
@@ -231,12 +237,17 @@ func planned(st *plan.Stage) []merge.Planned {
 	return units
 }
 
-// explain names what was under way when a scan ran out of time.
-func (r *run) explain(err error) error {
-	if errors.Is(err, errScanTimeout) {
+// explain gives the reason for which a context ended instead of what its end
+// broke, and names what was under way when a scan ran out of time.
+func (r *run) explain(ctx context.Context, err error) error {
+	switch cause := context.Cause(ctx); {
+	case err == nil || cause == nil:
+		return err
+	case errors.Is(cause, errScanTimeout):
 		return fmt.Errorf("the scan exceeded --scan-timeout %v in %s; raise it, or lower --requests or --timeout", r.opt.Spec.ScanTimeout, r.at)
+	default:
+		return cause
 	}
-	return err
 }
 
 // checkOracle refuses ids that are there before anything was written.
