@@ -51,7 +51,7 @@ func unitWord(unit string) string {
 	return fit(word, 16)
 }
 
-// seconds shows two decimals from 0.1 s up, three from 10 ms up, and smaller
+// seconds shows two decimals from 0.1 s up, and smaller
 // values in ms or µs, so that a real duration never reads 0.00s.
 func seconds(v float64) string {
 	a := math.Abs(v)
@@ -61,7 +61,7 @@ func seconds(v float64) string {
 	case a >= 0.0995:
 		return plain(v, 2) + "s"
 	case a >= 0.00995:
-		return plain(v, 3) + "s"
+		return plain(v*1e3, 1) + "ms"
 	case a >= 0.0009995:
 		return plain(v*1e3, 2) + "ms"
 	case a >= 99.95e-6:
