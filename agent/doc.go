@@ -5,7 +5,8 @@
 //
 //	Run ─┬─ heartbeat   renews the entry in the fleet registry
 //	     ├─ pull        one unit at a time: run, publish, acknowledge
-//	     │   └─ claim   renews the claim on the unit while it runs
+//	     │   ├─ claim   renews the claim on the unit while it runs
+//	     │   └─ report  says how far the unit is
 //	     └─ (bus)       control messages and gang shares arrive on the bus's
 //	         └─ gang    goroutines; a share waits for go on one of its own
 //

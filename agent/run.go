@@ -11,9 +11,6 @@ import (
 	"ordeal/agent/wire"
 )
 
-// progressEvery is how often a running unit says how far it is.
-const progressEvery = 200 * time.Millisecond
-
 // run works one unit and always returns a final result. ready, when set, is
 // called between a load's preparations and its measured part.
 func (a *Agent) run(u *wire.Unit, ready func(context.Context) error) (r *wire.Result) {
@@ -34,7 +31,9 @@ func (a *Agent) run(u *wire.Unit, ready func(context.Context) error) (r *wire.Re
 	if err != nil {
 		return failed(failure(err))
 	}
-	return probe.Run(state.ctx, probe.Env{Target: t, Ready: ready}, u, a.reporter(u))
+	report, stop := a.reporter(u)
+	defer stop()
+	return probe.Run(state.ctx, probe.Env{Target: t, Ready: ready}, u, report)
 }
 
 // complete fills what every result says about its unit.
@@ -79,15 +78,4 @@ func failure(err error) *wire.Failure {
 		return &wire.Failure{Class: "cancelled", Message: "stopped before the target answered"}
 	}
 	return &wire.Failure{Class: "harness", Message: err.Error()}
-}
-
-// reporter publishes the progress of a unit, at most every progressEvery.
-func (a *Agent) reporter(u *wire.Unit) func(done, errs int64) {
-	var last time.Time
-	return func(done, errs int64) {
-		if now := time.Now(); now.Sub(last) >= progressEvery {
-			last = now
-			_ = a.bus.PublishProgress(u.Run, wire.Progress{Stage: u.Stage, Unit: u.ID, Agent: a.opt.ID, Done: done, Errors: errs})
-		}
-	}
 }
