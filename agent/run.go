@@ -59,11 +59,15 @@ func (a *Agent) open(state *run, u *wire.Unit) *wire.Failure {
 	if fresh || t.Virtual() {
 		return nil
 	}
-	if alive, _, exit := t.Alive(state.ctx); !alive && state.ctx.Err() == nil {
-		return &wire.Failure{Class: "unreachable", Message: "the target no longer answers: " + exit,
-			Remedy: "see what the server logged; scan it again once it stays up"}
+	alive, _, exit := t.Alive(state.ctx)
+	if alive || state.ctx.Err() != nil {
+		return nil
 	}
-	return nil
+	f := &wire.Failure{Class: "unreachable", Message: "the target no longer answers", Remedy: "see what the server logged; scan it again once it stays up"}
+	if exit != "" {
+		f.Message += ": " + exit
+	}
+	return f
 }
 
 func failed(f *wire.Failure) *wire.Result { return &wire.Result{Failure: f} }

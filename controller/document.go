@@ -54,7 +54,7 @@ func stored(doc *result.Document) *result.Document {
 
 func (r *run) header(cut error) result.Run {
 	summary := r.merger.Summary()
-	h := result.Run{ID: r.id, StartedAt: r.started.UTC(), DurationS: time.Since(r.started).Seconds(), Partial: cut != nil,
+	h := result.Run{ID: r.id, StartedAt: r.started.UTC(), DurationS: time.Since(r.started).Seconds(), Invocation: append([]string{}, r.opt.Words...), Partial: cut != nil,
 		Seed: r.opt.Spec.Seed, Spec: r.specJSON(), Fleet: []result.Agent{}, Calls: summary.Calls, Reissued: summary.Reissued, Time: r.time(),
 		Comparability: r.comparability()}
 	if cut != nil {

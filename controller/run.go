@@ -26,8 +26,9 @@ type Options struct {
 	Policy   *policy.Policy
 	Prices   []*price.Table // the first that knows the model applies
 	Bus      *bus.Bus
-	Pool     string // empty = the default pool
-	Command  string // scan, ci
+	Pool     string   // empty = the default pool
+	Command  string   // scan, ci
+	Words    []string // what the user wrote to run this, fit to be shown
 	Version  string
 	Observe  func(Event) // nil = nobody watches; called from several goroutines
 	Warnings func(string)
@@ -113,9 +114,19 @@ func (r *run) open(ctx context.Context) error {
 		return err
 	}
 	r.dispatch = d
-	r.watch, err = newWatch(r.opt.Bus, r.id, r.opt.Observe)
-	return err
+	if r.watch, err = newWatch(r.opt.Bus, r.id, r.opt.Observe); err != nil {
+		return err
+	}
+	if err := d.WaitAgents(ctx, agentWait); errors.Is(err, dispatch.ErrNoAgents) {
+		return fmt.Errorf("%w after %v; start one with ordeal-agent --nats URL", err, agentWait)
+	} else if err != nil {
+		return err
+	}
+	return nil
 }
+
+// agentWait is how long a run waits for the first agent of its pool.
+const agentWait = 5 * time.Second
 
 func (r *run) close() {
 	r.watch.close()

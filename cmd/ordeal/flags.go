@@ -144,7 +144,7 @@ func (f *scanFlags) apply(fs *pflag.FlagSet, set spec.Setting) error {
 		set.Values = []string{strings.Join(set.Values, ",")}
 	}
 	for _, v := range set.Values {
-		if err := fl.Value.Set(v); err != nil {
+		if err := fs.Set(set.Key, v); err != nil {
 			return err
 		}
 	}

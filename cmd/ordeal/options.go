@@ -22,8 +22,8 @@ import (
 )
 
 // options reads the files a run needs.
-func (f *scanFlags) options(s *spec.Spec, command string, streams Streams) (controller.Options, error) {
-	opt := controller.Options{Spec: *s, Command: command, Version: cli.Version,
+func (f *scanFlags) options(s *spec.Spec, command string, words []string, streams Streams) (controller.Options, error) {
+	opt := controller.Options{Spec: *s, Command: command, Version: cli.Version, Words: words,
 		Warnings: func(text string) { fmt.Fprintln(streams.Err, "warning: "+text) }}
 	var err error
 	if opt.Policy, err = loadPolicy(s.Policy, opt.Warnings); err != nil {

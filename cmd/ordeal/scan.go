@@ -139,7 +139,7 @@ func (f *scanFlags) measure(cmd *cobra.Command, args []string, command string, s
 	if err != nil {
 		return nil, err
 	}
-	opt, err := f.options(s, command, streams)
+	opt, err := f.options(s, command, invocation(cmd, s), streams)
 	if err != nil {
 		return nil, err
 	}

@@ -149,6 +149,9 @@ func TestSecretsStayInside(t *testing.T) {
 	for _, name := range []string{"out.json", "REPORT.md", "AGENTS.md"} {
 		everything += readFile(t, name)
 	}
+	if !strings.Contains(everything, "X-Team-Key: $TEAM_KEY") {
+		t.Error("the command to run it again lost the header's reference")
+	}
 	for _, secret := range []string{header, query, "S3CRET%2Bquery%2Fvalue", "pa55w0rd-x", "SDNBREVSLXMzY3JldC12YWx1Z"} {
 		if i := strings.Index(everything, secret); i >= 0 {
 			t.Errorf("%q leaked: …%s…", secret, everything[max(0, i-80):min(len(everything), i+80)])

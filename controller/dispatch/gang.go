@@ -16,6 +16,7 @@ import (
 const (
 	prepareWait = 90 * time.Second // an agent may have to start the server first
 	startAhead  = 20 * time.Millisecond
+	agentPoll   = 100 * time.Millisecond
 )
 
 // ErrNoAgents means that nobody serves the pool.
@@ -50,6 +51,22 @@ func (d *Dispatcher) gangStage(ctx context.Context, st *plan.Stage) ([]*wire.Res
 		}
 	}
 	return c.results, nil
+}
+
+// WaitAgents returns when somebody serves the pool, or an error once that took
+// too long.
+func (d *Dispatcher) WaitAgents(ctx context.Context, limit time.Duration) error {
+	for deadline := time.Now().Add(limit); ; {
+		_, err := d.members(ctx)
+		if err == nil || !errors.Is(err, ErrNoAgents) || time.Now().After(deadline) {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		case <-time.After(agentPoll):
+		}
+	}
 }
 
 // members of the pool, by id.

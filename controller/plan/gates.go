@@ -15,15 +15,14 @@ import (
 // build their own payloads. Arguments of the user's own are kept, with a
 // warning: they vouched for them.
 func CheckPreflight(s *spec.Spec, c *Choice, p *wire.Preflight, warn func(string)) error {
-	if p.Outcome == metrics.OK || !p.Delivered {
-		return nil
-	}
 	switch p.Outcome {
+	case metrics.Connection:
+		return &Refusal{"the target could not be reached for a single call: " + p.Message, "check the address, and that the target runs and stays up"}
 	case metrics.AuthRequired:
 		return &Refusal{"the target asks for authorization: " + p.Message, "pass credentials with --header 'Authorization: Bearer $TOKEN'"}
 	case metrics.ToolError, metrics.ProtocolError, metrics.InvalidResponse:
 	default:
-		return nil // a server error or a quota says nothing about the arguments
+		return nil // accepted; or a server error, a quota, a timeout, which say nothing about the arguments
 	}
 	if c.UserArgs() || len(c.Calls) == 0 {
 		warn(fmt.Sprintf("the target rejected the arguments it is to be scanned with: %s", p.Message))

@@ -51,7 +51,7 @@ func AgentsMD(w io.Writer, doc *result.Document, previous []byte, now time.Time)
 	p.line()
 	p.line("Measure again:")
 	p.line()
-	p.fence("sh", r.reproduce())
+	p.fence("sh", r.reproduce(r.rewrite()...))
 	p.line()
 	p.line("The comment below lets the next guide say what moved. Leave it in place.")
 	p.line()
@@ -201,4 +201,12 @@ func (p *page) patch(r *reading, s section) {
 	p.line()
 	p.fence(patchLanguage(r.Target.Language), text)
 	p.line()
+}
+
+// rewrite is what makes the command write this guide again.
+func (r *reading) rewrite() []string {
+	if r.Command != "scan" || slices.Contains(r.Run.Invocation, "--output") {
+		return nil
+	}
+	return []string{"--output", "agents-md"}
 }

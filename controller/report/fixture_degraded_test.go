@@ -44,8 +44,8 @@ func iv(lo, hi float64) *metrics.Interval { return &metrics.Interval{Lo: lo, Hi:
 var started = time.Date(2026, 3, 14, 9, 26, 53, 0, time.UTC)
 
 const scanSpec = `{"target":"mock:degraded","probes":["latency","cost","concurrency","contract","fault","behavior"],
-"phases":["baseline","chaos","behavior"],"requests":40,"concurrency":16,"max_in_flight":1000,"warmup":1,"timeout":30000000000,
-"scan_timeout":2400000000000,"fault_rate":0.3,"max_retries":2,"backoff_max":5000000000,"backoff_budget":30000000000,"seed":"1337",
+"phases":["baseline","chaos","behavior"],"requests":40,"concurrency":16,"max_in_flight":1000,"warmup":1,"timeout":"30s",
+"scan_timeout":"40m0s","fault_rate":0.3,"max_retries":2,"backoff_max":"5s","backoff_budget":"30s","seed":"1337",
 "allow_mutating":false,"contract_tools":3,"contract_cases":60,"agents":1}`
 
 func baseRun(calls int64, duration float64) result.Run {

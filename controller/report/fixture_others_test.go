@@ -13,7 +13,7 @@ func failing() *result.Document {
 	d := degraded()
 	d.Run.Calls, d.Run.DurationS, d.Run.Reissued = 412, 193.4, 3
 	d.Run.Spec = json.RawMessage(`{"target":"python server.py --db '/tmp/my notes'","tool":"add_note","tool_args":{"id":"{op_id}","text":"x"},"probes":["latency","cost","concurrency","contract","fault","behavior"],
-"phases":["baseline","chaos","behavior"],"requests":120,"concurrency":16,"warmup":1,"timeout":5000000000,"fault_rate":0.3,"max_retries":2,"seed":"42","allow_mutating":true,"verify_tool":"list_notes","agents":2}`)
+"phases":["baseline","chaos","behavior"],"requests":120,"concurrency":16,"warmup":1,"timeout":"5s","fault_rate":0.3,"max_retries":2,"seed":"42","allow_mutating":true,"verify_tool":"list_notes","agents":2}`)
 	d.Run.Seed = "42"
 	d.Run.Fleet = []result.Agent{
 		{ID: "agent-eu-1", Labels: map[string]string{"zone": "eu-1", "node": "n7"}, Version: "0.1.0", Units: 40, Operations: 301},
@@ -141,7 +141,7 @@ func partial() *result.Document {
 func llm() *result.Document {
 	d := degraded()
 	d.Run.Calls, d.Run.DurationS = 60, 71.3
-	d.Run.Spec = json.RawMessage(`{"target":"openai:qwen3-8b","probes":["latency","cost","concurrency"],"phases":["baseline"],"requests":100,"concurrency":8,"timeout":60000000000,"seed":"1337","price_in":0.15,"price_out":0.6,"agents":1}`)
+	d.Run.Spec = json.RawMessage(`{"target":"openai:qwen3-8b","probes":["latency","cost","concurrency"],"phases":["baseline"],"requests":100,"concurrency":8,"timeout":"1m0s","seed":"1337","price_in":0.15,"price_out":0.6,"agents":1}`)
 	d.Target = result.Target{Kind: "openai", URI: "openai:qwen3-8b", Name: "qwen3-8b"}
 	d.Verdict = result.Verdict{Passed: ptr(true), Score: ptr(100.0), UncappedScore: ptr(100.0), PassScore: 75, Policy: "production-default", GradedWeight: 85, MeasuredWeight: 35}
 	d.Breakdown = []result.Dimension{{Dimension: "latency", Weight: 20, Points: ptr(20.0)}, {Dimension: "cost", Weight: 15, Points: ptr(15.0)},
@@ -170,7 +170,7 @@ func openLoop() *result.Document {
 	d := degraded()
 	d.Command = "load"
 	d.Run.Calls, d.Run.DurationS = 118_402, 60.2
-	d.Run.Spec = json.RawMessage(`{"target":"http://127.0.0.1:8931/mcp","probes":["latency"],"phases":["baseline"],"rate":2500,"max_in_flight":256,"level_duration":60000000000,"timeout":2000000000,"seed":"7","agents":4}`)
+	d.Run.Spec = json.RawMessage(`{"target":"http://127.0.0.1:8931/mcp","probes":["latency"],"phases":["baseline"],"rate":2500,"max_in_flight":256,"level_duration":"1m0s","timeout":"2s","seed":"7","agents":4}`)
 	d.Run.Seed = "7"
 	d.Target = result.Target{Kind: "mcp", URI: "http://127.0.0.1:8931/mcp", Name: "echo-go", Version: "0.3", Transport: "streamable-http", Language: "go", Tool: "echo", ToolArgs: json.RawMessage(`{}`), ToolArgsSource: "none", Mutability: "read-only", Tools: 1}
 	d.Verdict = result.Verdict{PassScore: 75, Policy: "production-default", GradedWeight: 20, Reasons: []string{"no verdict: nothing the policy gives weight to was measured"}}

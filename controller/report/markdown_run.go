@@ -5,7 +5,6 @@ import (
 	"maps"
 	"slices"
 	"strings"
-	"time"
 )
 
 func (p *page) howRun(r *reading) {
@@ -37,12 +36,6 @@ func (p *page) settings(r *reading) {
 
 // settingText shows a setting; empty when it says nothing.
 func settingText(name string, raw json.RawMessage) string {
-	if hasDuration(name) {
-		if d := decode[time.Duration](raw); d > 0 {
-			return d.String()
-		}
-		return ""
-	}
 	switch v := decode[any](raw).(type) {
 	case nil:
 		return ""

@@ -30,6 +30,7 @@ type Run struct {
 	ID            string          `json:"id"`
 	StartedAt     time.Time       `json:"started_at"`
 	DurationS     float64         `json:"duration_s"`
+	Invocation    []string        `json:"invocation"` // the words after ordeal that run it again; literal secrets left out
 	Partial       bool            `json:"partial"`
 	PartialReason string          `json:"partial_reason,omitempty"`
 	Seed          string          `json:"seed"`

@@ -1,0 +1,61 @@
+package main
+
+import (
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"ordeal/controller/spec"
+)
+
+// literal stands for a secret that was written out on the command line.
+const literal = "LITERAL_SECRET"
+
+// invocation is what runs the same command again: the target and every flag that
+// was set, by hand or by a scan.yaml. Secrets stay only where they are
+// references.
+func invocation(cmd *cobra.Command, s *spec.Spec) []string {
+	words := []string{cmd.Name(), s.TargetText}
+	add := func(name string, values ...string) {
+		for _, v := range values {
+			words = append(words, "--"+name, v)
+		}
+	}
+	cmd.Flags().Visit(func(f *pflag.Flag) {
+		switch {
+		case f.Name == "file" || f.Name == "json-out":
+		case f.Name == "header":
+			add(f.Name, masked(f, ": ")...)
+		case f.Name == "env":
+			add(f.Name, masked(f, "=")...)
+		case f.Name == "api-key":
+			add(f.Name, reference(f.Value.String()))
+		case f.Name == "base-url":
+			add(f.Name, spec.Display(f.Value.String()))
+		case f.Value.Type() == "bool":
+			words = append(words, "--"+f.Name)
+		default:
+			add(f.Name, f.Value.String())
+		}
+	})
+	return words
+}
+
+// masked keeps the names of repeatable NAME sep VALUE flags, and the values that
+// are references.
+func masked(f *pflag.Flag, sep string) []string {
+	var out []string
+	for _, v := range f.Value.(pflag.SliceValue).GetSlice() {
+		name, value, _ := strings.Cut(v, strings.TrimSpace(sep))
+		out = append(out, name+sep+reference(strings.TrimSpace(value)))
+	}
+	return out
+}
+
+func reference(value string) string {
+	if strings.Contains(value, "$") {
+		return value
+	}
+	return literal
+}

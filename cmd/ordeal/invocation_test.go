@@ -1,0 +1,25 @@
+package main
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func TestInvocationKeepsReferencesAndDropsLiterals(t *testing.T) {
+	var f scanFlags
+	cmd := newScanCmd(Streams{})
+	cmd.ResetFlags()
+	f.bind(cmd.Flags())
+	err := cmd.ParseFlags([]string{"--timeout", "3", "--header", "Authorization: Bearer s3cret", "--header", "X-Key: $KEY", "--allow-mutating",
+		"--json-out", "x.json", "--base-url", "http://u:p@h/v1?key=s3cret", "--tool", "echo"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	f.spec.TargetText = "openai:m"
+	want := []string{"scan", "openai:m", "--allow-mutating", "--base-url", "http://REDACTED@h/v1?key=REDACTED",
+		"--header", "Authorization: LITERAL_SECRET", "--header", "X-Key: $KEY", "--timeout", "3s", "--tool", "echo"}
+	if diff := cmp.Diff(want, invocation(cmd, &f.spec)); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
