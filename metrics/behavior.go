@@ -30,6 +30,11 @@ type Behavior struct {
 	// retry, RecoveredClean those of them that recovered.
 	DisruptedClean int64 `json:"disrupted_clean"`
 	RecoveredClean int64 `json:"recovered_clean"`
+	// QuotaOps are operations with an attempt that the target refused for quota:
+	// how they fared tells about the quota, so they leave Disrupted and
+	// Recovered; QuotaAttempts leave CleanAttempts and CleanFailed.
+	QuotaOps      int64 `json:"quota_ops,omitempty"`
+	QuotaAttempts int64 `json:"quota_attempts,omitempty"`
 	// Redelivered counts acknowledged executions beyond the first of one operation.
 	Redelivered int64            `json:"redelivered"`
 	Unmeasured  int64            `json:"unmeasured"` // operations cut by a cancel or a failure of ours
@@ -67,7 +72,10 @@ func (b *Behavior) Fold(t *Trajectory) {
 		b.Loops++
 	}
 	b.foldAttempts(t)
-	if t.Disrupted() {
+	switch {
+	case t.Limited():
+		b.QuotaOps++
+	case t.Disrupted():
 		b.foldDisrupted(t)
 		b.keep(t)
 	}
@@ -77,9 +85,12 @@ func (b *Behavior) foldAttempts(t *Trajectory) {
 	executed := int64(0)
 	for i := range t.Invocations {
 		inv := &t.Invocations[i]
-		if inv.Fault != "" {
+		switch {
+		case inv.Fault != "":
 			count(&b.Faults, inv.Fault)
-		} else {
+		case inv.Quota:
+			b.QuotaAttempts++
+		default:
 			b.CleanAttempts++
 			if inv.Outcome != OK {
 				b.CleanFailed++
@@ -159,6 +170,8 @@ func (b *Behavior) Merge(o *Behavior) {
 	b.CleanFailed += o.CleanFailed
 	b.DisruptedClean += o.DisruptedClean
 	b.RecoveredClean += o.RecoveredClean
+	b.QuotaOps += o.QuotaOps
+	b.QuotaAttempts += o.QuotaAttempts
 	b.Redelivered += o.Redelivered
 	b.Unmeasured += o.Unmeasured
 	mergeCounts(&b.Faults, o.Faults)

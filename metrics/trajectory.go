@@ -12,6 +12,7 @@ type Invocation struct {
 	Delivered   bool    `json:"delivered"`
 	Executed    Tri     `json:"executed"`
 	Fault       string  `json:"fault,omitempty"` // injected kind
+	Quota       bool    `json:"quota,omitempty"` // refused by the target for quota
 	StartedUS   int64   `json:"started_us"`      // since the operation's first attempt
 	LatencyUS   int64   `json:"latency_us"`
 	WaitedUS    int64   `json:"waited_us,omitempty"` // back-off before this attempt
@@ -23,6 +24,11 @@ type Trajectory struct {
 	Op          uint64       `json:"op"`
 	Label       string       `json:"label"`
 	Invocations []Invocation `json:"invocations"`
+}
+
+// Limited reports whether the target refused an attempt for quota.
+func (t *Trajectory) Limited() bool {
+	return slices.ContainsFunc(t.Invocations, func(inv Invocation) bool { return inv.Quota })
 }
 
 // Disrupted reports whether the first attempt failed.

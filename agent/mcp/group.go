@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
+	"sync"
 	"syscall"
 	"time"
 )
@@ -49,6 +50,18 @@ func awaitGroup(pgid int, limit time.Duration) bool {
 		}
 		time.Sleep(min(pause, left))
 	}
+}
+
+// groups are those of servers that have been started and not seen to be gone.
+var groups sync.Map
+
+// KillAll ends every server at once, for a process that leaves without closing
+// its clients.
+func KillAll() {
+	groups.Range(func(pgid, _ any) bool {
+		signalGroup(pgid.(int), syscall.SIGKILL)
+		return true
+	})
 }
 
 func signalGroup(pgid int, sig syscall.Signal) { _ = syscall.Kill(-pgid, sig) } // gone already is as good

@@ -109,6 +109,8 @@ func TestAnswersOverHTTP(t *testing.T) {
 		{"SSE without a reply", ev, ": nothing\n\n", 200, metrics.Connection, "stream ended without a reply", "", nil},
 		{"SSE cut in an event", ev, "data: {\"jsonrpc", 200, metrics.Connection, "in the middle of an event", "", nil},
 		{"session lost", "", "", 404, metrics.SessionLost, "does not know this session", "", func(x metrics.Exchange) bool { return x.Executed == metrics.No }},
+		{"session lost, said in JSON-RPC", js, `{"jsonrpc":"2.0","id":$ID,"error":{"code":-32001,"message":"Session not found"}}`, 404, metrics.SessionLost, "does not know this session", "", nil},
+		{"unknown method with 404", js, `{"jsonrpc":"2.0","id":$ID,"error":{"code":-32601,"message":"no such method"}}`, 404, metrics.ProtocolError, "no such method", "", nil},
 		{"session refused with 400", js, `{"jsonrpc":"2.0","id":null,"error":{"code":-32000,"message":"Bad Request: No valid session ID provided"}}`, 400, metrics.SessionLost, "session ID", "", func(x metrics.Exchange) bool { return x.ByText }},
 		{"bad request", js, `{"jsonrpc":"2.0","id":null,"error":{"code":-32600,"message":"no"}}`, 400, metrics.ProtocolError, "-32600: no", "", nil},
 		{"method not allowed", "", "", 405, metrics.ProtocolError, "HTTP 405", "", nil},

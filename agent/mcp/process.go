@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -64,6 +65,7 @@ func startProcess(cfg *Config) (*process, error) {
 	}
 	p.wg.Go(func() { p.stderr.drain(p.errOut); close(p.drained) })
 	p.wg.Go(p.wait)
+	groups.Store(p.pgid(), nil)
 	return p, nil
 }
 
@@ -150,10 +152,22 @@ func (p *process) settle() {
 	}
 }
 
-// lastWords is the end of stderr for a message, unredacted.
+// lastWords is what stderr says of the end, for a message, unredacted.
 func (p *process) lastWords() string {
 	p.settle()
-	lines := strings.Split(strings.TrimSpace(p.stderr.tail(1<<10)), "\n")
+	return tellingLine(p.stderr.tail(stderrKept))
+}
+
+// tellingLine is the line that says why a process ended: that of a Go panic,
+// which stands above its goroutines, else the last one, where Python and most
+// others put it.
+func tellingLine(stderr string) string {
+	lines := strings.Split(strings.TrimSpace(stderr), "\n")
+	for _, line := range slices.Backward(lines) {
+		if strings.HasPrefix(line, "panic: ") || strings.HasPrefix(line, "fatal error: ") {
+			return line
+		}
+	}
 	return lines[len(lines)-1]
 }
 
@@ -164,6 +178,7 @@ func (p *process) shutDown(grace time.Duration) ShutdownReport {
 		began := time.Now()
 		p.report.Step = p.escalate(grace)
 		p.report.Took = time.Since(began)
+		groups.Delete(p.pgid())
 		p.stdout.Close()
 		p.errOut.Close()
 		p.wg.Wait()

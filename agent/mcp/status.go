@@ -2,6 +2,7 @@ package mcp
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"io"
 	"net/http"
@@ -54,7 +55,7 @@ func (a *answer) status(ctx context.Context, r io.Reader) (message, bool) {
 		a.l.c.fail(a.x, metrics.AuthRequired, statusText(s)+challenge(a.resp.Header))
 	case s < 400:
 		a.l.c.fail(a.x, metrics.InvalidResponse, fmt.Sprintf("HTTP %d redirects to %s, which is not followed", s, orElse(a.resp.Header.Get("Location"), "nowhere")))
-	case s == http.StatusNotFound && a.c.session.known() && !ours:
+	case s == http.StatusNotFound && a.c.session.known() && !(ours && unknownMethod(msg.fault)):
 		a.x.Executed = metrics.No
 		a.l.c.fail(a.x, metrics.SessionLost, "the server does not know this session (HTTP 404)")
 	case ours:
@@ -71,6 +72,14 @@ func (a *answer) status(ctx context.Context, r io.Reader) (message, bool) {
 		a.l.c.fail(a.x, metrics.ProtocolError, a.excerpt(body))
 	}
 	return message{}, false
+}
+
+// unknownMethod tells the one 404 with our id that is not about the session.
+func unknownMethod(fault json.RawMessage) bool {
+	var f struct {
+		Code int `json:"code"`
+	}
+	return json.Unmarshal(fault, &f) == nil && f.Code == -32601
 }
 
 // sessionRefused recognises the wording with which some servers answer 400

@@ -546,3 +546,16 @@ func TestDialIsCancelled(t *testing.T) {
 		t.Errorf("%v after %v", err, time.Since(began))
 	}
 }
+
+// TestKillAll: a process that leaves at once takes its servers with it.
+func TestKillAll(t *testing.T) {
+	s := start(t, "plain")
+	mcp.KillAll()
+	deadline := time.Now().Add(5 * time.Second)
+	for s.Broken() == "" && time.Now().Before(deadline) {
+		time.Sleep(5 * time.Millisecond)
+	}
+	if report := s.Close(t.Context()); report.Exit != "signal: killed" {
+		t.Errorf("report %+v, want the server killed", report)
+	}
+}

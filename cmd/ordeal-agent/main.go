@@ -12,13 +12,14 @@ import (
 	"github.com/spf13/cobra"
 
 	"ordeal/agent"
+	"ordeal/agent/mcp"
 	"ordeal/agent/wire/bus"
 	"ordeal/cmd/internal/cli"
 	"ordeal/faultproxy/schedule"
 )
 
 func main() {
-	os.Exit(cli.Main(func(ctx context.Context) error { return newCmd().ExecuteContext(ctx) }))
+	os.Exit(cli.Main(func(ctx context.Context) error { return newCmd().ExecuteContext(ctx) }, mcp.KillAll))
 }
 
 func newCmd() *cobra.Command {

@@ -7,10 +7,11 @@ import (
 	"context"
 	"os"
 
+	"ordeal/agent/mcp"
 	"ordeal/cmd/internal/cli"
 )
 
 func main() {
 	streams := Streams{Out: os.Stdout, Err: os.Stderr}
-	os.Exit(cli.Main(func(ctx context.Context) error { return run(ctx, os.Args[1:], streams) }))
+	os.Exit(cli.Main(func(ctx context.Context) error { return run(ctx, os.Args[1:], streams) }, mcp.KillAll))
 }

@@ -74,8 +74,9 @@ func Print(w io.Writer, err error) {
 }
 
 // Main runs a command with a context that the first SIGINT or SIGTERM ends with
-// ErrInterrupted; a second one leaves at once. It returns the exit code.
-func Main(run func(context.Context) error) int {
+// ErrInterrupted; a second one leaves at once, after abandon. It returns the
+// exit code.
+func Main(run func(context.Context) error, abandon func()) int {
 	ctx, cancel := context.WithCancelCause(context.Background())
 	defer cancel(nil)
 	signals := make(chan os.Signal, 2)
@@ -84,6 +85,7 @@ func Main(run func(context.Context) error) int {
 		<-signals
 		cancel(ErrInterrupted)
 		<-signals
+		abandon()
 		os.Exit(Interrupted)
 	}()
 	err := run(ctx)
