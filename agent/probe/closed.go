@@ -3,6 +3,7 @@ package probe
 import (
 	"context"
 	"errors"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -46,7 +47,9 @@ func (l *load) closed(ctx context.Context, res *wire.Result) error {
 // thousand callers are the load to measure, a thousand handshakes are not.
 const openAtOnce = 32
 
-// prepare opens the sessions and warms up, all workers at once.
+// prepare opens the sessions and warms up, all workers at once. Users whom the
+// target does not let in while it lets others fail the share of the operations
+// that is theirs; when it lets nobody in, nothing can be measured.
 func (l *load) prepare(ctx context.Context, n int) ([]*worker, error) {
 	workers, errs := make([]*worker, n), make([]error, n)
 	door := make(chan struct{}, openAtOnce)
@@ -62,7 +65,18 @@ func (l *load) prepare(ctx context.Context, n int) ([]*worker, error) {
 		})
 	}
 	wg.Wait()
-	return workers, errors.Join(errs...)
+	in := slices.ContainsFunc(errs, func(err error) bool { return err == nil })
+	if !in || ctx.Err() != nil {
+		return nil, errors.Join(errs...)
+	}
+	for i, err := range errs {
+		if err != nil {
+			workers[i] = l.worker(i)
+			workers[i].shut(ctx, err)
+			workers[i].most = int(max(1, l.unit.Ops.Len()/uint64(max(n, 1))))
+		}
+	}
+	return workers, nil
 }
 
 // queue hands out the operations of a share in order, to any number of takers.
@@ -93,7 +107,7 @@ func (w *worker) loop(ctx context.Context, ops *queue) {
 	defer w.finish()
 	var win metrics.Window
 	limit := w.load.unit.Load.Duration
-	for limit <= 0 || w.clock.Now() < limit {
+	for taken := 0; (limit <= 0 || w.clock.Now() < limit) && (w.most == 0 || taken < w.most); taken++ {
 		op, ok := ops.take()
 		if !ok || w.gate.wait(ctx, w.clock) != nil {
 			break

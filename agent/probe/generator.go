@@ -15,7 +15,7 @@ import (
 // measured.
 const (
 	busyMilli  = 850                   // of each core the process may use
-	lateFloor  = time.Millisecond      // pacer, p99
+	lateFloor  = 2 * time.Millisecond  // pacer, p99; open-loop latency counts lateness in
 	driftFloor = 10 * time.Millisecond // closed loop, p99: timers alone are 1 ms late
 	tickEvery  = 10 * time.Millisecond
 	fewTicks   = 20 // below that a p99 of the ticks is only a maximum
@@ -81,7 +81,7 @@ func saturation(g *wire.Generator, paced bool, cores int, p50 int64) string {
 	if paced {
 		floor = lateFloor.Microseconds()
 	}
-	late, limit := g.Lag.Quantile(990), max(floor, p50/10)
+	late, limit := g.Lag.Quantile(990), max(floor, p50/5)
 	switch {
 	case g.Lag.N() >= fewTicks && late > limit:
 		return fmt.Sprintf("woke up %d µs late at p99, more than %d µs; give the generator more CPU or less load", late, limit)

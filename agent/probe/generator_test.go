@@ -27,8 +27,8 @@ func TestSaturation(t *testing.T) {
 		want  string // part of the reason
 	}{
 		{"Calm", wire.Generator{CPUMilli: 300, Lag: lagOf(1000, 100)}, true, 5000, ""},
-		{"PacerLate", wire.Generator{CPUMilli: 300, Lag: lagOf(1000, 1500)}, true, 5000, "1500 µs late at p99, more than 1000"},
-		{"LateBesideSlowTarget", wire.Generator{CPUMilli: 300, Lag: lagOf(1000, 1500)}, true, 50_000, ""},
+		{"PacerLate", wire.Generator{CPUMilli: 300, Lag: lagOf(1000, 2500)}, true, 5000, "2500 µs late at p99, more than 2000"},
+		{"LateBesideSlowTarget", wire.Generator{CPUMilli: 300, Lag: lagOf(1000, 2500)}, true, 50_000, ""},
 		{"TimersMayBeLate", wire.Generator{CPUMilli: 300, Lag: lagOf(1000, 9000)}, false, 5000, ""},
 		{"Starved", wire.Generator{CPUMilli: 300, Lag: lagOf(1000, 11_000)}, false, 5000, "more than 10000"},
 		{"Busy", wire.Generator{CPUMilli: 1750, Lag: lagOf(1000, 100)}, true, 5000, "used 87 % of 2 cores"},

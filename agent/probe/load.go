@@ -5,6 +5,7 @@ import (
 	"sync"
 	"time"
 
+	"ordeal/agent/target"
 	"ordeal/agent/wire"
 	"ordeal/faultproxy"
 	"ordeal/faultproxy/schedule"
@@ -84,25 +85,42 @@ type worker struct {
 	clock  faultproxy.Clock
 	gate   *gate
 	tally  *metrics.Tally
+	most   int           // operations it may take; 0 = as many as there are
 	kept   int           // calls in tally
 	added  time.Duration // when tally was last added to the unit's
 }
 
-// newWorker opens the session of the unit's w-th user. Workers that take turns
-// in slots share the sessions of the unit's own, see overlap.
+// newWorker is the unit's w-th user with its session open.
 func (l *load) newWorker(ctx context.Context, w int) (*worker, error) {
-	if l.slots != nil {
-		w %= cap(l.slots)
-	}
-	number := l.unit.Load.FirstWorker + w
-	session, err := l.env.Target.Session(ctx, number)
+	session, err := l.session(ctx, w)
 	if err != nil {
 		return nil, err
 	}
-	return &worker{load: l, number: int64(number), tally: metrics.NewTally(), caller: caller{
-		box: l.box, session: session, timeout: l.unit.Target.Timeout, label: loadLabel, level: l.unit.Load.Level,
+	made := l.worker(w)
+	made.session = session
+	return made, nil
+}
+
+// user numbers the unit's w-th user within the level. Workers that take turns in
+// slots share the users of the unit, see overlap.
+func (l *load) user(w int) int {
+	if l.slots != nil {
+		w %= cap(l.slots)
+	}
+	return l.unit.Load.FirstWorker + w
+}
+
+// session opens the session of the unit's w-th user.
+func (l *load) session(ctx context.Context, w int) (target.Session, error) {
+	return l.env.Target.Session(ctx, l.user(w))
+}
+
+// worker is the unit's w-th user without a session.
+func (l *load) worker(w int) *worker {
+	return &worker{load: l, number: int64(l.user(w)), tally: metrics.NewTally(), caller: caller{
+		box: l.box, timeout: l.unit.Target.Timeout, label: loadLabel, level: l.unit.Load.Level,
 		layer: faultproxy.Layer{Schedule: l.faults}, slots: l.slots,
-	}}, nil
+	}}
 }
 
 // start gives the worker its time line. On a virtual target each has one of its
@@ -132,6 +150,7 @@ func (w *worker) call(ctx context.Context, op uint64, late time.Duration) metric
 	w.tally.Add(&x, late)
 	w.checkOutput(op, &x, w.tally)
 	w.gate.see(&x, w.clock.Now(), w.tally)
+	w.load.env.revive(ctx, w.load.unit, &x, w.tally)
 	return x
 }
 

@@ -93,6 +93,49 @@ func TestLateness(t *testing.T) {
 	})
 }
 
+// TestRefusedSessionIsAskedForAgain: one refused handshake costs the call that
+// asked for it, not every call that an idle slot would draw to itself.
+func TestRefusedSessionIsAskedForAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var once sync.Once
+		f := &fake{answer: func(ctx context.Context, _ target.Call) metrics.Exchange { return after(ctx, 50*time.Millisecond) }}
+		f.session = func(user int) (err error) {
+			if user == 3 {
+				once.Do(func() { err = closedDoor{} })
+			}
+			return err
+		}
+		tally := run(t, f.env(), loadUnit(600, wire.Load{Workers: 1, Level: 1, MilliRate: 100_000, MaxInFlight: 64})).Tally
+		if tally.Outcomes[metrics.Connection] != 1 || tally.Successes() != 599 {
+			t.Errorf("outcomes %v, want the one call without a session to fail", tally.Outcomes)
+		}
+	})
+}
+
+// TestTimedLevel: a level with a duration lasts that long, on every number of
+// agents, whatever its operations.
+func TestTimedLevel(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := &fake{answer: func(ctx context.Context, _ target.Call) metrics.Exchange { return after(ctx, 100*time.Millisecond) }}
+		u := loadUnit(1<<40, wire.Load{Workers: 1, Level: 1, Duration: 10 * time.Second})
+		u.Faults, u.Target.Timeout = mockFaults(300_000_000), time.Second
+		start := time.Now()
+		tally := run(t, f.env(), u).Tally
+		if took := time.Since(start); took < 10*time.Second || took > 12*time.Second || tally.Calls() < 100 {
+			t.Errorf("%d calls in %v, want 10 s and the last call", tally.Calls(), took)
+		}
+	})
+	units := func(k int) []wire.Unit {
+		return loadUnits(wire.Range{From: 1 << 40, To: 2 << 40}, 8, k, wire.Load{Duration: time.Minute}, nil)
+	}
+	want, _ := merged(t, "degraded", units(1))
+	for _, k := range []int{2, 4, 8} {
+		if got, _ := merged(t, "degraded", units(k)); got != want {
+			t.Errorf("a timed level on %d agents differs from one agent:\n%s\n%s", k, got, want)
+		}
+	}
+}
+
 // TestStallClosedLoop: ten callers hide the same stall: it is ten slow calls of
 // thousands.
 func TestStallClosedLoop(t *testing.T) {

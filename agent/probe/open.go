@@ -135,36 +135,47 @@ func (o *openLoop) issue(ctx context.Context, a arrival, paused bool) {
 }
 
 // slot starts a goroutine that makes calls one after the other. A slot beyond
-// the prepared workers opens its session on its first call.
+// the prepared workers opens its session on its first call. Where the target
+// refuses, the next call asks again: a slot without a session is idle at once,
+// and would take most arrivals from those that work.
 func (o *openLoop) slot(ctx context.Context, w *worker) {
 	number := int(o.slots)
 	o.slots++
 	o.wg.Go(func() {
-		if w == nil {
-			w = o.late(ctx, number)
+		connected := w != nil
+		if !connected {
+			w = o.load.worker(number)
 		}
 		w.start()
 		defer w.finish()
 		for a := range o.jobs {
+			if !connected {
+				connected = w.connect(ctx, number)
+			}
 			o.answer(ctx, w, a)
 		}
 	})
 }
 
-// late opens a further session. When the target refuses it, its calls fail the
-// way a caller without a connection fails.
-func (o *openLoop) late(ctx context.Context, number int) *worker {
-	w, err := o.load.newWorker(ctx, number)
+// connect opens the session of a late worker. When the target refuses it, the
+// call at hand fails the way a caller without a connection fails.
+func (w *worker) connect(ctx context.Context, number int) bool {
+	session, err := w.load.session(ctx, number)
 	if err == nil {
-		return w
+		w.session = session
+		return true
 	}
+	w.shut(ctx, err)
+	return false
+}
+
+// shut gives a worker whom the target did not let in a session that fails.
+func (w *worker) shut(ctx context.Context, err error) {
 	outcome := metrics.Connection
 	if ctx.Err() != nil {
 		outcome = metrics.Cancelled
 	}
-	w = &worker{load: o.load, tally: metrics.NewTally(), caller: caller{box: o.load.box, label: loadLabel,
-		session: refused{metrics.Exchange{Outcome: outcome, Executed: metrics.No, Message: "no further session: " + oneLine(err.Error())}}}}
-	return w
+	w.session = refused{metrics.Exchange{Outcome: outcome, Executed: metrics.No, Message: "no further session: " + oneLine(err.Error())}}
 }
 
 // answer makes the call of one arrival.

@@ -12,6 +12,8 @@ import (
 
 // pass is one recovery unit at work.
 type pass struct {
+	env      *Env
+	unit     *wire.Unit
 	params   *wire.Recovery
 	virtual  bool
 	slots    slots
@@ -49,7 +51,7 @@ func recovery(ctx context.Context, env *Env, u *wire.Unit, res *wire.Result, pro
 	if err != nil {
 		return err
 	}
-	p := &pass{params: u.Recovery, virtual: env.Target.Virtual(), progress: progress, budget: u.Recovery.BackoffBudget,
+	p := &pass{env: env, unit: u, params: u.Recovery, virtual: env.Target.Virtual(), progress: progress, budget: u.Recovery.BackoffBudget,
 		tally: metrics.NewTally(), behavior: &metrics.Behavior{}}
 	retriers := 1
 	if faults != nil && !p.virtual {
@@ -112,8 +114,9 @@ func (r *retrier) work(ctx context.Context, op uint64) {
 		x := r.attempt(ctx, op, uint32(attempt))
 		begun := r.now() - x.Latency
 		r.tally.Add(&x, 0)
+		r.pass.env.revive(ctx, r.pass.unit, &x, r.tally)
 		r.path.Invocations = append(r.path.Invocations, metrics.Invocation{
-			Attempt: attempt + 1, Outcome: x.Outcome, Delivered: x.Delivered, Executed: x.Executed, Fault: x.Fault,
+			Attempt: attempt + 1, Outcome: x.Outcome, Quota: x.Quota != "" && x.Origin == metrics.FromTarget, Delivered: x.Delivered, Executed: x.Executed, Fault: x.Fault,
 			StartedUS: (begun - start).Microseconds(), LatencyUS: x.Latency.Microseconds(), WaitedUS: waited.Microseconds(), Fingerprint: print,
 		})
 		if x.Ok() || !x.Outcome.Measured() || attempt == last {

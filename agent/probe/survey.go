@@ -4,7 +4,9 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"slices"
+	"strings"
 
 	"ordeal/agent/schema"
 	"ordeal/agent/wire"
@@ -20,8 +22,37 @@ func survey(ctx context.Context, env *Env, res *wire.Result) error {
 	for i := range s.Tools {
 		study(&s.Tools[i])
 	}
+	if kept := fit(s.Tools); kept < len(s.Tools) {
+		s.Notes = append(s.Notes, fmt.Sprintf("the catalogue has %d tools; the schemas of the last %d are too much to carry and left out", len(s.Tools), len(s.Tools)-kept))
+	}
 	res.Survey = s
 	return nil
+}
+
+// Bounds of a survey, which travels as one message.
+const (
+	catalogueBytes   = 4 << 20 // schemas and arguments of all tools
+	descriptionBytes = 1 << 10 // of one tool
+)
+
+// fit cuts a catalogue to what a message can carry: long descriptions first, then
+// the schemas of the tools that come last. Every tool keeps its name. It returns
+// how many tools are whole.
+func fit(tools []wire.Tool) (whole int) {
+	left := catalogueBytes
+	for i := range tools {
+		t := &tools[i]
+		if len(t.Description) > descriptionBytes {
+			t.Description = strings.ToValidUTF8(t.Description[:descriptionBytes], "") + "…"
+		}
+		if left -= len(t.InputSchema) + len(t.OutputSchema) + len(t.Args) + len(t.Description); left >= 0 {
+			whole++
+			continue
+		}
+		*t = wire.Tool{Name: t.Name, ReadOnly: t.ReadOnly, Destructive: t.Destructive, Required: t.Required,
+			ArgsError: "the catalogue is too large for its schema to be carried"}
+	}
+	return whole
 }
 
 // study fills in what follows from a tool's declaration alone.

@@ -20,7 +20,10 @@ func CheckPreflight(s *spec.Spec, c *Choice, p *wire.Preflight, warn func(string
 		return &Refusal{"the target could not be reached for a single call: " + p.Message, "check the address, and that the target runs and stays up"}
 	case metrics.AuthRequired:
 		return &Refusal{"the target asks for authorization: " + p.Message, "pass credentials with --header 'Authorization: Bearer $TOKEN'"}
-	case metrics.ToolError, metrics.ProtocolError, metrics.InvalidResponse:
+	case metrics.InvalidResponse:
+		warn(fmt.Sprintf("the target's first answer is not what its protocol demands: %s", p.Message))
+		return nil // a failure of the target, whatever the arguments: it is measured
+	case metrics.ToolError, metrics.ProtocolError:
 	default:
 		return nil // accepted; or a server error, a quota, a timeout, which say nothing about the arguments
 	}

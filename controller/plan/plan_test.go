@@ -116,6 +116,40 @@ func TestChooseCandidates(t *testing.T) {
 	}
 }
 
+// A stage waits for quotas no longer than its budget, however many units and
+// agents it is divided over; one that a duration ends promises no count.
+func TestBudgetIsDivided(t *testing.T) {
+	survey := &wire.Survey{Tools: []wire.Tool{tool("read", true)}}
+	for name, level := range map[string]time.Duration{"Counted": 0, "Timed": time.Minute} {
+		t.Run(name, func(t *testing.T) {
+			s := scan(t, func(s *spec.Spec) { s.Requests, s.LevelDuration, s.BackoffBudget = 5000, level, 30*time.Second })
+			c, err := Choose(s, survey)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, st := range Build(s, survey, c[0], &wire.Preflight{LatencyUS: 100_000}) {
+				units, loads := st.Units, 0
+				if st.Gang {
+					units = Share(units[0], 3)
+				}
+				var sum time.Duration
+				for _, u := range units {
+					if u.Load != nil {
+						sum += u.Load.BackoffBudget
+						loads++
+					}
+				}
+				if off := s.BackoffBudget - sum; loads > 0 && (off < 0 || off > time.Microsecond) {
+					t.Errorf("stage %s: %d units may wait %v together, want %v", st.Name, loads, sum, s.BackoffBudget)
+				}
+				if got := st.Operations(); loads > 0 && (got == 0) != (level > 0) {
+					t.Errorf("stage %s of level duration %v plans %d operations", st.Name, level, got)
+				}
+			}
+		})
+	}
+}
+
 // The shares of a level sum to the level, for every number of agents.
 func TestSharesSumToTheWhole(t *testing.T) {
 	rng := rand.New(rand.NewPCG(3, 4))
@@ -195,6 +229,27 @@ recovery chaos/fault level 1: 3 units [120001,240001) at once 0 gang false fault
 		{"OpenLoopIsOneSchedule", "latency baseline/latency level 1: 1 units [1,101) at once 1 gang false faults false\n",
 			func(s *spec.Spec) { s.Rate, s.Probes = 50, []string{"latency"} }, survey},
 	}
+	timed := func(s *spec.Spec) {
+		s.LevelDuration, s.Concurrency, s.Probes = time.Minute, 2, []string{"latency", "concurrency", "fault"}
+	}
+	tests = append(tests, []struct {
+		name, want string
+		set        func(*spec.Spec)
+		survey     *wire.Survey
+	}{
+		{"Timed", `latency baseline/latency level 1: 1 units [1,1099511627777) at once 1 gang false faults false
+concurrency-1 baseline/concurrency level 1: 1 units [0,1099511627776) at once 0 gang true faults false
+concurrency-2 baseline/concurrency level 2: 1 units [1099511627776,2199023255552) at once 0 gang true faults false
+degradation chaos/fault level 1: 1 units [1,1099511627777) at once 1 gang false faults true
+recovery chaos/fault level 1: 1 units [101,201) at once 1 gang false faults true
+`, timed, survey},
+		{"TimedMock", `latency baseline/latency level 1: 1 units [1,1099511627777) at once 0 gang false faults false
+concurrency-1 baseline/concurrency level 1: 1 units [0,1099511627776) at once 0 gang false faults false
+concurrency-2 baseline/concurrency level 2: 2 units [1099511627776,2199023255552) at once 0 gang false faults false
+degradation chaos/fault level 1: 1 units [1,1099511627777) at once 0 gang false faults true
+recovery chaos/fault level 1: 1 units [101,201) at once 0 gang false faults true
+`, timed, &wire.Survey{Virtual: true, Tools: survey.Tools}},
+	}...)
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			s := scan(t, tt.set)
@@ -222,6 +277,8 @@ func TestCheckPreflight(t *testing.T) {
 		{"Accepted", metrics.OK, false, spec.AllProbes, "", false},
 		{"RejectedSynthesized", metrics.ToolError, false, spec.AllProbes, "rejected the arguments synthesized", false},
 		{"RejectedByProtocol", metrics.ProtocolError, false, spec.AllProbes, "rejected the arguments synthesized", false},
+		{"InvalidAnswerIsMeasured", metrics.InvalidResponse, false, spec.AllProbes, "", true},
+		{"Unreachable", metrics.Connection, false, spec.AllProbes, "could not be reached", false},
 		{"ContractStillRuns", metrics.ToolError, false, []string{"contract"}, "", false},
 		{"UserVouched", metrics.ToolError, true, spec.AllProbes, "", true},
 		{"Authorization", metrics.AuthRequired, true, spec.AllProbes, "asks for authorization", false},

@@ -6,7 +6,6 @@ import (
 
 	"ordeal/agent/wire"
 	"ordeal/controller/spec"
-	"ordeal/faultproxy/schedule"
 )
 
 // Stage is a set of units that belong together: all of it is done before the
@@ -33,11 +32,10 @@ const (
 	unitSpan        = 3 * time.Second // aim of one unit on a real target
 )
 
-// Rule ids of the two fault passes: each draws independently of the other.
-const (
-	degradationRule = "call/degradation"
-	recoveryRule    = "call/recovery"
-)
+// timedOps is the range of a stage that --level-duration ends: more operations
+// than any load makes in its time, and few enough that the blocks of a ramp fit
+// a word and a float64 each.
+const timedOps = 1 << 40
 
 // planner carries what every stage needs.
 type planner struct {
@@ -99,13 +97,23 @@ func (st *Stage) Number(run string, index int) (token string) {
 	return token
 }
 
-// Operations is the number of operations the stage plans.
+// Operations is the number of operations the stage plans; 0 when a duration
+// ends it, so that nobody knows beforehand.
 func (st *Stage) Operations() int64 {
 	var n int64
 	for i := range st.Units {
-		n += int64(st.Units[i].Ops.Len())
+		n += Operations(&st.Units[i])
 	}
 	return n
+}
+
+// Operations is the number of operations a unit plans, 0 for one that a
+// duration ends.
+func Operations(u *wire.Unit) int64 {
+	if u.Load != nil && u.Load.Duration > 0 {
+		return 0
+	}
+	return int64(u.Ops.Len())
 }
 
 func (p *planner) parallel() int {
@@ -130,10 +138,19 @@ func (p *planner) unitOps() uint64 {
 	return min(max(uint64(unitSpan/p.latency), 1), maxUnitOps)
 }
 
+// loadOps is how many operations a level may make: what was asked for, or as
+// many as its duration allows.
+func (p *planner) loadOps() uint64 {
+	if p.spec.LevelDuration > 0 {
+		return timedOps
+	}
+	return uint64(p.spec.Requests)
+}
+
 // latencyStage is the baseline: one caller, or an arrival rate.
 func (p *planner) latencyStage() Stage {
 	s := p.spec
-	whole := wire.Range{From: uint64(s.Warmup), To: uint64(s.Warmup) + uint64(s.Requests)}
+	whole := wire.Range{From: uint64(s.Warmup), To: uint64(s.Warmup) + p.loadOps()}
 	st := Stage{Name: "latency", Probe: "latency", Phase: "baseline", Level: 1, Parallel: p.parallel()}
 	size := p.unitOps()
 	if s.MilliRate > 0 || s.LevelDuration > 0 {
@@ -149,7 +166,15 @@ func (p *planner) latencyStage() Stage {
 		}
 		st.Units = append(st.Units, wire.Unit{Kind: wire.LoadUnit, Target: s.Target, Call: call(p.choice, s.Seed), Ops: r, Load: load})
 	}
+	st.budget(s.BackoffBudget)
 	return st
+}
+
+// budget divides what a load stage may wait for quotas over its units.
+func (st *Stage) budget(whole time.Duration) {
+	for i := range st.Units {
+		st.Units[i].Load.BackoffBudget = whole / time.Duration(len(st.Units))
+	}
 }
 
 // expectedInFlight by Little's law, from the preflight's latency: it only
@@ -176,7 +201,7 @@ func Levels(ceiling int) []int {
 // ramp is one gang stage per level, each with its own block of operations.
 func (p *planner) ramp() []Stage {
 	var stages []Stage
-	n := uint64(p.spec.Requests)
+	n := p.loadOps()
 	for i, level := range Levels(p.spec.Concurrency) {
 		ops := wire.Range{From: uint64(i) * n, To: uint64(i+1) * n}
 		load := p.load(level, ops)
@@ -193,7 +218,8 @@ func (p *planner) ramp() []Stage {
 }
 
 // Share divides a level among k agents: workers as evenly as they go, and to
-// each the operations of its workers' share. The parts sum to the whole.
+// each the operations of its workers' share and an equal part of the waiting
+// budget. The parts sum to the whole.
 func Share(u wire.Unit, k int) []wire.Unit {
 	k = max(1, min(k, u.Load.Workers))
 	parts := make([]wire.Unit, k)
@@ -203,6 +229,7 @@ func Share(u wire.Unit, k int) []wire.Unit {
 		first, end := workers*i/uint64(k), workers*(i+1)/uint64(k)
 		load.FirstWorker, load.Workers = u.Load.FirstWorker+int(first), int(end-first)
 		part.Ops = wire.Range{From: u.Ops.From + n*first/workers, To: u.Ops.From + n*end/workers}
+		load.BackoffBudget = u.Load.BackoffBudget / time.Duration(k)
 		part.Load = &load
 		parts[i] = part
 	}
@@ -224,104 +251,8 @@ func (p *planner) contract() []Stage {
 	return stages
 }
 
-// chaos is the degradation pass (the latency probe again, under faults) and the
-// recovery pass, with the oracle's reads around it.
-func (p *planner) chaos(degradation bool) []Stage {
-	var stages []Stage
-	if degradation {
-		st := rename(p.latencyStage(), "degradation", "fault")
-		st.Phase = "chaos"
-		if !p.survey.Virtual && p.spec.MilliRate == 0 {
-			st.Units = merged(st.Units, faultedUnitOps)
-		}
-		for i := range st.Units {
-			st.Units[i].Faults = p.faults(degradationRule)
-			st.Units[i].Call.OpIDSalt = "degradation:" + p.spec.Seed
-			st.Units[i].Load.Warmup = 0
-		}
-		stages = append(stages, st)
-	}
-	recovery := p.recovery()
-	if p.choice.Verify == nil {
-		return append(stages, recovery)
-	}
-	whole := wire.Range{From: recovery.Units[0].Ops.From, To: recovery.Units[len(recovery.Units)-1].Ops.To}
-	return append(stages, p.oracle("oracle-before", whole), recovery, p.oracle("oracle-after", whole))
-}
-
 func rename(st Stage, name, probe string) Stage {
 	st.Name, st.Probe = name, probe
-	return st
-}
-
-// merged re-cuts consecutive units into larger ones.
-func merged(units []wire.Unit, size uint64) []wire.Unit {
-	whole := wire.Range{From: units[0].Ops.From, To: units[len(units)-1].Ops.To}
-	var out []wire.Unit
-	for _, r := range split(whole, size) {
-		u, load := units[0], *units[0].Load
-		u.Ops, u.Load = r, &load
-		out = append(out, u)
-	}
-	return out
-}
-
-func (p *planner) recovery() Stage {
-	s := p.spec
-	from := uint64(s.Warmup) + uint64(s.Requests)
-	size := uint64(faultedUnitOps)
-	if p.survey.Virtual {
-		size = virtualUnitOps
-	}
-	parts := split(wire.Range{From: from, To: from + uint64(s.Requests)}, size)
-	st := Stage{Name: "recovery", Probe: "fault", Phase: "chaos", Level: 1, Parallel: p.parallel()}
-	for _, r := range parts {
-		st.Units = append(st.Units, wire.Unit{Kind: wire.RecoveryUnit, Target: s.Target, Ops: r,
-			Call: call(p.choice, RecoverySalt(s)), Faults: p.faults(recoveryRule),
-			Recovery: &wire.Recovery{MaxRetries: s.MaxRetries, BackoffMax: s.BackoffMax, BackoffBudget: s.BackoffBudget / time.Duration(len(parts))}})
-	}
-	return st
-}
-
-// RecoverySalt is the namespace of the operation ids the oracle counts.
-func RecoverySalt(s *spec.Spec) string { return "recovery:" + s.Seed }
-
-// FaultKinds injected by a scan: response_lost only when writing is allowed,
-// since its point is a call that was carried out and looks lost.
-func FaultKinds(s *spec.Spec) []schedule.Kind {
-	kinds := schedule.DefaultKinds()
-	if s.AllowMutating {
-		kinds = append(kinds, schedule.ResponseLost)
-	}
-	return kinds
-}
-
-func (p *planner) faults(rule string) *wire.Faults {
-	f := &wire.Faults{Seed: p.spec.Seed, Rule: rule, RatePPB: p.spec.FaultRatePPB}
-	for _, k := range FaultKinds(p.spec) {
-		f.Kinds = append(f.Kinds, k.String())
-	}
-	return f
-}
-
-// Oracle reads the state before anything was written: ids already present make
-// the count stale.
-func Oracle(s *spec.Spec, c *Choice) Stage {
-	p := &planner{spec: s, choice: c, survey: &wire.Survey{}}
-	from := uint64(s.Warmup) + uint64(s.Requests)
-	st := p.oracle("oracle-stale", wire.Range{From: from, To: from + uint64(s.Requests)})
-	st.Phase = "survey"
-	return st
-}
-
-func (p *planner) oracle(name string, ops wire.Range) Stage {
-	args := p.spec.VerifyArgs
-	if args == nil {
-		args = []byte("{}")
-	}
-	st := single(name, "fault", wire.Unit{Kind: wire.OracleUnit, Target: p.spec.Target, Ops: ops,
-		Oracle: &wire.Oracle{Tool: p.choice.Verify.Name, Args: args, Path: p.spec.VerifyCount, Salt: RecoverySalt(p.spec), Names: []string{p.choice.Name()}}})
-	st.Phase = "chaos"
 	return st
 }
 
