@@ -28,81 +28,130 @@ type Agent struct {
 	bus  *bus.Bus
 	opt  Options
 	runs *runs
-	busy sync.Mutex // held while a unit runs: one at a time
-	gang sync.WaitGroup
+	busy sync.Mutex // held while a unit is worked: one at a time
 
-	mu    sync.Mutex
-	units int64 // worked so far
+	mu       sync.Mutex
+	units    int64 // worked so far
+	shares   map[string]*share
+	stopping bool
+	tasks    sync.WaitGroup // gang shares and targets that close: see spawn
 }
 
 // ErrStopped is the cause that ends what a stopping agent has in hand.
 var ErrStopped = errors.New("the agent is stopping")
 
-// Run joins the fleet and works until ctx ends. It returns nil then.
+// Run joins the fleet and works until ctx ends. It returns nil then, and an
+// error when it could not join.
 func Run(ctx context.Context, b *bus.Bus, opt Options) error {
 	if len(opt.Pools) == 0 {
 		opt.Pools = []string{wire.DefaultPool}
 	}
-	a := &Agent{bus: b, opt: opt, runs: newRuns()}
-	leave, err := a.join(ctx)
+	a := &Agent{bus: b, opt: opt, runs: newRuns(), shares: map[string]*share{}}
+	queues, leave, err := a.join(ctx)
 	if opt.Ready != nil {
 		opt.Ready(err)
 	}
-	if err != nil {
+	switch {
+	case err != nil && ctx.Err() != nil:
+		return nil // stopped before it had begun
+	case err != nil:
 		return err
 	}
 	defer leave()
-	return a.work(ctx)
+	a.work(ctx, queues)
+	return nil
 }
 
-// join subscribes before it announces: whoever sees the agent can reach it.
-func (a *Agent) join(ctx context.Context) (leave func(), err error) {
+// join queues and subscribes before it announces: whoever sees the agent can
+// reach it.
+func (a *Agent) join(ctx context.Context) (queues []*bus.Queue, leave func(), err error) {
+	if err := a.opt.validate(); err != nil {
+		return nil, nil, err
+	}
+	for _, pool := range a.opt.Pools {
+		queue, err := a.bus.Queue(ctx, pool)
+		if err != nil {
+			return nil, nil, err
+		}
+		queues = append(queues, queue)
+	}
 	stopControl, err := a.bus.OnControl(a.control)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	stopPrepare, err := a.bus.OnPrepare(a.opt.ID, a.prepare)
 	if err != nil {
 		stopControl()
-		return nil, err
+		return nil, nil, err
 	}
-	leave = func() { stopControl(); stopPrepare(); a.leave() }
+	leave = func() { stopPrepare(); stopControl(); a.leave() }
 	if err := a.announce(ctx); err != nil {
 		leave()
-		return nil, err
+		return nil, nil, err
 	}
-	return leave, nil
+	return queues, leave, nil
 }
 
-// work runs the loops until ctx ends, then stops what is in hand, waits for its
-// results to be published and closes every target.
-func (a *Agent) work(ctx context.Context) error {
-	loops := []func(context.Context) error{a.heartbeat}
-	for _, pool := range a.opt.Pools {
-		loops = append(loops, func(ctx context.Context) error { return a.pull(ctx, pool) })
+// validate refuses names that do not fit a subject.
+func (o *Options) validate() error {
+	errs := []error{wire.CheckName("agent name", o.ID)}
+	for _, pool := range o.Pools {
+		errs = append(errs, wire.CheckName("pool", pool))
 	}
-	errs := make([]error, len(loops))
-	var wg sync.WaitGroup
-	for i, loop := range loops {
-		wg.Go(func() { errs[i] = loop(ctx) })
-	}
-	<-ctx.Done()
-	a.runs.stop(ErrStopped)
-	wg.Wait()
-	a.gang.Wait()
-	a.runs.close()
 	return errors.Join(errs...)
 }
 
-// control obeys go, halt and release.
+// work runs the loops until ctx ends, then stops what is in hand, waits until
+// that is published or given back, and closes every target.
+func (a *Agent) work(ctx context.Context, queues []*bus.Queue) {
+	var loops sync.WaitGroup
+	loops.Go(func() { a.heartbeat(ctx) })
+	for _, queue := range queues {
+		loops.Go(func() { a.pull(ctx, queue) })
+	}
+	<-ctx.Done()
+	a.stop()
+	loops.Wait()
+	a.tasks.Wait()
+	a.runs.close()
+}
+
+// stop ends what is in hand; no task begins after it.
+func (a *Agent) stop() {
+	a.mu.Lock()
+	a.stopping = true
+	a.mu.Unlock()
+	a.runs.stop(ErrStopped)
+}
+
+// spawn runs f on a goroutine that work waits for; false once the agent stops,
+// and f has not run.
+func (a *Agent) spawn(f func()) bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.stopping {
+		return false
+	}
+	a.tasks.Go(f)
+	return true
+}
+
+// control obeys go, halt and release. It never waits: a halt of one run must
+// not queue behind the targets of another.
 func (a *Agent) control(run string, c wire.Control) {
-	switch c.Kind {
-	case wire.Go:
-		a.runs.of(run).start(c.Stage, c.StartAt)
-	case wire.Halt:
-		a.runs.of(run).cancel(fmt.Errorf("halted: %s", c.Reason))
-	case wire.Release:
-		a.runs.release(run)
+	if c.Kind == wire.Release {
+		if r := a.runs.release(run); r != nil && !a.spawn(r.close) {
+			r.close() // the agent stops, and waits for this handler
+		}
+		return
+	}
+	r, ok := a.runs.of(run)
+	switch {
+	case !ok: // late
+	case c.Kind == wire.Go:
+		r.start(c.Stage)
+	case c.Kind == wire.Halt:
+		r.cancel(fmt.Errorf("halted: %s", c.Reason))
 	}
 }
 

@@ -22,7 +22,12 @@ type world struct {
 
 func newWorld(t *testing.T) *world {
 	t.Helper()
-	srv, err := server.NewServer(&server.Options{DontListen: true, NoSigs: true, NoLog: true, JetStream: true, StoreDir: t.TempDir(), MaxPayload: wire.MaxPayload})
+	return newWorldOf(t, wire.MaxPayload)
+}
+
+func newWorldOf(t *testing.T, maxPayload int32) *world {
+	t.Helper()
+	srv, err := server.NewServer(&server.Options{DontListen: true, NoSigs: true, NoLog: true, JetStream: true, StoreDir: t.TempDir(), MaxPayload: maxPayload})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -86,6 +91,32 @@ func (w *world) publish(u *wire.Unit) {
 	}
 }
 
+// prepare hands a share to an agent.
+func (w *world) prepare(agent string, u *wire.Unit) {
+	w.t.Helper()
+	if ready, err := w.bus.Prepare(w.t.Context(), agent, *u); err != nil || ready.Failure != nil {
+		w.t.Fatalf("%s: %+v, %v", agent, ready.Failure, err)
+	}
+}
+
+func (w *world) control(run string, c wire.Control) {
+	w.t.Helper()
+	if err := w.bus.Control(run, c); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+// bare is an agent without loops: the test is its loop.
+func (w *world) bare() (*Agent, *bus.Queue) {
+	w.t.Helper()
+	a := &Agent{bus: connect(w.t, w.srv), opt: Options{ID: "a1"}, runs: newRuns(), shares: map[string]*share{}}
+	queue, err := a.bus.Queue(w.t.Context(), wire.DefaultPool)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return a, queue
+}
+
 func (w *world) result() *wire.Result {
 	w.t.Helper()
 	select {
@@ -142,7 +173,7 @@ func TestHaltReturnsWhatWasMeasured(t *testing.T) {
 	}
 }
 
-func TestStoppedAgentReportsBeforeItLeaves(t *testing.T) {
+func TestStoppedAgentGivesItsUnitBack(t *testing.T) {
 	w := newWorld(t)
 	stop := w.agent("a1")
 	seen := make(chan struct{}, 1000)
@@ -154,11 +185,31 @@ func TestStoppedAgentReportsBeforeItLeaves(t *testing.T) {
 	w.publish(mockUnit("u1", 1<<40))
 	<-seen
 	stop()
-	if r := w.result(); !r.Partial || r.Tally.Calls() == 0 {
-		t.Errorf("partial %v with %d calls, want a part of the work", r.Partial, r.Tally.Calls())
-	}
 	if fleet, err := w.bus.Agents(t.Context()); err != nil || len(fleet) != 0 {
 		t.Errorf("still registered: %v, %v", fleet, err)
+	}
+	select {
+	case r := <-w.results:
+		t.Fatalf("a result of a unit that another agent can work whole: %+v", r)
+	default:
+	}
+	queue, err := w.bus.Queue(t.Context(), wire.DefaultPool)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if d, err := queue.Next(t.Context(), time.Second); err != nil || d == nil || d.Incarnation != 2 {
+		t.Errorf("Next = %+v, %v; want the unit again, at once", d, err)
+	}
+}
+
+// Nobody else can work a share: what was measured of it is all there will be.
+func TestStoppedAgentPublishesItsShare(t *testing.T) {
+	w := newWorld(t)
+	stop := w.agent("a1")
+	w.prepare("a1", mockUnit("u1", 10))
+	stop()
+	if r := w.result(); !r.Partial || !r.Final || r.Unit != "u1" {
+		t.Errorf("result %+v, want the part that was measured", r)
 	}
 }
 
@@ -184,17 +235,14 @@ func TestGangWaitsForGo(t *testing.T) {
 	for i, id := range []string{"a1", "a2"} {
 		u := mockUnit(id, 10)
 		u.Load.FirstWorker, u.Load.Level = i, 2
-		ready, err := w.bus.Prepare(t.Context(), id, *u)
-		if err != nil || ready.Failure != nil {
-			t.Fatalf("%s: %+v, %v", id, ready, err)
-		}
+		w.prepare(id, u)
 	}
 	select {
 	case r := <-w.results:
 		t.Fatalf("%s worked before go", r.Agent)
 	case <-time.After(50 * time.Millisecond):
 	}
-	if err := w.bus.Control("r1", wire.Control{Kind: wire.Go, Stage: "latency", StartAt: time.Now()}); err != nil {
+	if err := w.bus.Control("r1", wire.Control{Kind: wire.Go, Stage: "latency"}); err != nil {
 		t.Fatal(err)
 	}
 	got := map[string]int64{}

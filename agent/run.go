@@ -8,28 +8,24 @@ import (
 	"time"
 
 	"ordeal/agent/probe"
+	"ordeal/agent/target"
 	"ordeal/agent/wire"
 )
 
-// run works one unit and always returns a final result. ready, when set, is
-// called between a load's preparations and its measured part.
-func (a *Agent) run(u *wire.Unit, ready func(context.Context) error) (r *wire.Result) {
-	a.busy.Lock()
-	defer a.busy.Unlock()
+// run works one unit and always returns a final result; the caller holds busy.
+// ready, when set, is called between a load's preparations and its measured
+// part.
+func (a *Agent) run(state *run, u *wire.Unit, ready func(context.Context) error) (r *wire.Result) {
 	begun := time.Now()
-	state := a.runs.of(u.Run)
 	defer func() {
 		if p := recover(); p != nil {
 			r = failed(&wire.Failure{Class: "harness", Message: fmt.Sprintf("panic: %v", p), Stderr: string(debug.Stack())})
 		}
 		a.complete(r, u, state, begun)
 	}()
-	if f := a.open(state, u); f != nil {
+	t, f := open(state, u)
+	if f != nil {
 		return failed(f)
-	}
-	t, _, err := state.target(state.ctx, u.Target)
-	if err != nil {
-		return failed(failure(err))
 	}
 	report, stop := a.reporter(u)
 	defer stop()
@@ -51,23 +47,23 @@ func (a *Agent) complete(r *wire.Result, u *wire.Unit, state *run, begun time.Ti
 // open reaches the unit's target and, when it had been open before, checks that
 // it still lives; a dead server is restarted once per unit, which the survey of
 // the target counts.
-func (a *Agent) open(state *run, u *wire.Unit) *wire.Failure {
+func open(state *run, u *wire.Unit) (target.Target, *wire.Failure) {
 	t, fresh, err := state.target(state.ctx, u.Target)
 	if err != nil {
-		return failure(err)
+		return nil, failure(err)
 	}
 	if fresh || t.Virtual() {
-		return nil
+		return t, nil
 	}
 	alive, _, exit := t.Alive(state.ctx)
 	if alive || state.ctx.Err() != nil {
-		return nil
+		return t, nil
 	}
 	f := &wire.Failure{Class: "unreachable", Message: "the target no longer answers", Remedy: "see what the server logged; scan it again once it stays up"}
 	if exit != "" {
 		f.Message += ": " + exit
 	}
-	return f
+	return nil, f
 }
 
 func failed(f *wire.Failure) *wire.Result { return &wire.Result{Failure: f} }
@@ -78,7 +74,7 @@ func failure(err error) *wire.Failure {
 	switch {
 	case errors.As(err, &known):
 		return known.Failure()
-	case errors.Is(err, context.Canceled):
+	case errors.Is(err, context.Canceled), errors.Is(err, errReleased):
 		return &wire.Failure{Class: "cancelled", Message: "stopped before the target answered"}
 	}
 	return &wire.Failure{Class: "harness", Message: err.Error()}

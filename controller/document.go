@@ -2,6 +2,7 @@ package controller
 
 import (
 	"bytes"
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -55,15 +56,23 @@ func stored(doc *result.Document) *result.Document {
 func (r *run) header(cut error) result.Run {
 	summary := r.merger.Summary()
 	h := result.Run{ID: r.id, StartedAt: r.started.UTC(), DurationS: time.Since(r.started).Seconds(), Invocation: append([]string{}, r.opt.Words...), Partial: cut != nil,
-		Seed: r.opt.Spec.Seed, Spec: r.specJSON(), Fleet: []result.Agent{}, Calls: summary.Calls, Reissued: summary.Reissued, Time: r.time(),
+		Seed: r.opt.Spec.Seed, Spec: r.specJSON(), Fleet: r.agents(), Calls: summary.Calls, Reissued: summary.Reissued, Time: r.time(),
 		Comparability: r.comparability()}
 	if cut != nil {
 		h.PartialReason = cut.Error()
 	}
-	for _, a := range summary.Fleet {
-		h.Fleet = append(h.Fleet, result.Agent{ID: a.ID, Version: r.opt.Version, Units: a.Units, Operations: a.Operations})
-	}
 	return h
+}
+
+// agents that did the work, as they present themselves; one that came and went
+// between the ends of the run is unknown.
+func (r *run) agents() []result.Agent {
+	fleet := []result.Agent{}
+	for _, a := range r.merger.Summary().Fleet {
+		met := r.fleet[a.ID]
+		fleet = append(fleet, result.Agent{ID: a.ID, Version: cmp.Or(met.Version, "unknown"), Labels: met.Labels, Units: a.Units, Operations: a.Operations})
+	}
+	return fleet
 }
 
 // time splits the duration: of agents that work beside each other the busiest

@@ -66,6 +66,7 @@ type run struct {
 	dispatch *dispatch.Dispatcher
 	merger   merge.Merger
 	watch    *watch
+	fleet    map[string]wire.Hello // agents met so far, by id
 
 	survey    *wire.Survey
 	choice    *plan.Choice
@@ -77,13 +78,14 @@ type run struct {
 // Run scans. The document is never nil when err is nil, ErrInterrupted-like
 // causes of ctx or a timeout: it then holds what was measured until then.
 func Run(ctx context.Context, opt Options) (*result.Document, error) {
-	r := &run{opt: opt, id: newID(), started: time.Now(), at: "phase survey"}
+	r := &run{opt: opt, id: newID(), started: time.Now(), at: "phase survey", fleet: map[string]wire.Hello{}}
+	r.merger.Run = r.id
 	ctx, cancel := context.WithTimeoutCause(ctx, opt.Spec.ScanTimeout, errScanTimeout)
 	defer cancel()
+	defer r.close()
 	if err := r.open(ctx); err != nil {
 		return nil, r.explain(ctx, err)
 	}
-	defer r.close()
 	err := r.discover(ctx)
 	switch {
 	case err == nil:
@@ -95,6 +97,7 @@ func Run(ctx context.Context, opt Options) (*result.Document, error) {
 		r.survey = &wire.Survey{Name: opt.Spec.Target.URI} // stopped before it answered
 	}
 	cut := r.explain(ctx, err)
+	r.meet(ctx)
 	return r.document(cut), cut
 }
 
@@ -122,15 +125,34 @@ func (r *run) open(ctx context.Context) error {
 	} else if err != nil {
 		return err
 	}
+	r.meet(ctx)
 	return nil
+}
+
+// meet notes who works for the run: it is asked at both ends, as agents come and
+// go. What is not answered is missing from the document, no more.
+func (r *run) meet(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 2*time.Second)
+	defer cancel()
+	fleet, err := r.opt.Bus.Agents(ctx)
+	if err != nil {
+		return
+	}
+	for _, a := range fleet {
+		r.fleet[a.ID] = a
+	}
 }
 
 // agentWait is how long a run waits for the first agent of its pool.
 const agentWait = 5 * time.Second
 
 func (r *run) close() {
-	r.watch.close()
-	_ = r.dispatch.Close() // agents also let go when the run's processes end
+	if r.watch != nil {
+		r.watch.close()
+	}
+	if r.dispatch != nil {
+		_ = r.dispatch.Close() // the server is gone: its units end with wire.UnitTTL
+	}
 }
 
 // discover connects, chooses what to call, and tries it once.
@@ -193,14 +215,18 @@ func (r *run) warn(text string) {
 	}
 }
 
-// only runs a stage of one unit that everything after it depends on.
+// only runs a stage of one unit that everything after it depends on, and
+// returns that unit's result: one of an earlier stage may arrive again among them.
 func (r *run) only(ctx context.Context, st plan.Stage) (*wire.Result, error) {
 	results, err := r.stage(ctx, &st)
 	for _, res := range results {
+		if !res.Final || res.Unit != st.Units[0].ID {
+			continue
+		}
 		if res.Failure != nil && err == nil {
 			return nil, &Unmeasurable{*res.Failure}
 		}
-		if res.Final && err == nil {
+		if err == nil {
 			return res, nil
 		}
 	}

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"time"
 
 	"ordeal/agent/schema"
 	"ordeal/agent/target"
@@ -14,8 +15,9 @@ import (
 
 // Bounds of the search for a smaller payload, in calls.
 const (
-	shrinkTries = 24  // per case
-	shrinkMost  = 200 // per unit
+	shrinkTries = 24              // per case
+	shrinkMost  = 200             // per unit
+	shrinkTime  = 3 * time.Second // per unit: a reproducer is a courtesy, the rest of the cases is the job
 )
 
 // contractor sends the malformed calls of one tool.
@@ -27,8 +29,9 @@ type contractor struct {
 	output  *schema.Schema // nil when the tool declares none
 	result  *wire.ContractResult
 	calls   int64
-	shrunk  int  // calls spent on shrinking
-	gone    bool // the target did not come back
+	shrunk  int           // calls spent on shrinking
+	spent   time.Duration // and time
+	gone    bool          // the target did not come back
 }
 
 // contract sends the unit's range of a tool's cases, each after a control call
@@ -170,9 +173,11 @@ func (c *contractor) revive(ctx context.Context, r *wire.CaseResult, what string
 // reason and the tool accepts as well. A tool that calls itself destructive is
 // not asked again and again.
 func (c *contractor) shrink(ctx context.Context, i uint64, k *schema.Case) json.RawMessage {
-	if d := c.unit.Contract.Tool.Destructive; d != nil && *d {
+	if d := c.unit.Contract.Tool.Destructive; d != nil && *d || c.spent > shrinkTime {
 		return k.Payload
 	}
+	begun := time.Now()
+	defer func() { c.spent += time.Since(begun) }()
 	tries := uint32(0)
 	accepted := func(payload json.RawMessage) bool {
 		if ctx.Err() != nil {

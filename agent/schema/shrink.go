@@ -10,7 +10,7 @@ import (
 
 const (
 	shrinkUnits = 2_000_000
-	shrinkTime  = 5 * time.Second
+	shrinkTime  = time.Second
 )
 
 // Shrink makes a wrongly accepted payload smaller: it leaves out members and

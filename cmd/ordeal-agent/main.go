@@ -4,15 +4,18 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"os"
+	"strings"
 
 	"github.com/spf13/cobra"
 
 	"ordeal/agent"
 	"ordeal/agent/mcp"
+	"ordeal/agent/wire"
 	"ordeal/agent/wire/bus"
 	"ordeal/cmd/internal/cli"
 	"ordeal/faultproxy/schedule"
@@ -54,11 +57,27 @@ func newCmd() *cobra.Command {
 			return agent.Run(cmd.Context(), b, opt)
 		},
 	}
-	host, _ := os.Hostname() // empty is refused below like any other bad name
 	fs := cmd.Flags()
 	fs.StringVar(&urls, "nats", "", "NATS servers, comma separated")
-	fs.StringVar(&opt.ID, "name", fmt.Sprintf("%s-%d", host, os.Getpid()), "name, unique in the fleet")
+	fs.StringVar(&opt.ID, "name", defaultName(), "name, unique in the fleet")
 	fs.StringToStringVar(&opt.Labels, "label", nil, "label key=value, repeatable")
 	fs.StringSliceVar(&opt.Pools, "pool", nil, "pools to serve (default: default)")
 	return cmd
+}
+
+// defaultName is the host's name, with what no agent name may hold replaced,
+// and the process.
+func defaultName() string {
+	host, _ := os.Hostname()
+	return agentName(host, os.Getpid())
+}
+
+func agentName(host string, pid int) string {
+	fit := strings.Map(func(r rune) rune {
+		if wire.CheckName("", string(r)) != nil {
+			return '-'
+		}
+		return r
+	}, host)
+	return fmt.Sprintf("%s-%d", cmp.Or(fit, "agent"), pid)
 }

@@ -39,4 +39,7 @@ func (s seconds) Set(text string) error {
 
 func durationVar(fs *pflag.FlagSet, d *time.Duration, name, usage string) {
 	fs.Var(seconds{d}, name, usage)
+	if *d == 0 {
+		fs.Lookup(name).DefValue = "" // help says in words what 0 means
+	}
 }

@@ -28,12 +28,15 @@ type scanFlags struct {
 	env        []string
 	nats       string
 	jsonOut    string
+	json       bool
+	quiet      bool
 	verbose    bool
 }
 
 // bind defines the flags. The file flag and the target are not in a scan.yaml's
 // own vocabulary; everything else is.
 func (f *scanFlags) bind(fs *pflag.FlagSet) {
+	fs.SortFlags = false // help lists them in this order: what, how much, faults, reach, output
 	f.spec = spec.Default()
 	s := &f.spec
 	fs.StringVarP(&f.file, "file", "f", "", "read settings from a scan.yaml; flags win")
@@ -45,15 +48,15 @@ func (f *scanFlags) bind(fs *pflag.FlagSet) {
 	fs.IntVar(&s.Concurrency, "concurrency", s.Concurrency, "ceiling of the concurrency ramp")
 	fs.Float64Var(&s.Rate, "rate", 0, "open loop: arrivals per second for the latency probe (0 = closed loop)")
 	fs.IntVar(&s.MaxInFlight, "max-in-flight", s.MaxInFlight, "open loop: arrivals beyond this many calls in flight are dropped and counted")
-	durationVar(fs, &s.LevelDuration, "level-duration", "how long each level lasts (0 = by number of requests)")
+	durationVar(fs, &s.LevelDuration, "level-duration", "how long latency, each concurrency level and the degradation pass last, in place of --requests (0 = by count)")
 	fs.IntVar(&s.Warmup, "warmup", s.Warmup, "unmeasured requests before each measurement")
 	durationVar(fs, &s.Timeout, "timeout", "limit of one call")
-	durationVar(fs, &s.ScanTimeout, "scan-timeout", "limit of the whole scan (default: the larger of 1m and timeout x requests x 4)")
+	durationVar(fs, &s.ScanTimeout, "scan-timeout", "limit of the whole scan (default: the larger of 1m and timeout x requests x 4, plus 16 x level-duration)")
 	durationVar(fs, &s.Target.StartTimeout, "start-timeout", "limit of starting a server and shaking hands")
 	fs.Float64Var(&s.FaultRate, "fault-rate", s.FaultRate, "total probability that a call is faulted, 0 to 1")
 	fs.IntVar(&s.MaxRetries, "max-retries", s.MaxRetries, "retries of a disrupted operation")
 	durationVar(fs, &s.BackoffMax, "backoff-max", "longest wait before a rate-limited retry (0 = never wait)")
-	durationVar(fs, &s.BackoffBudget, "backoff-budget", "total of such waits per probe")
+	durationVar(fs, &s.BackoffBudget, "backoff-budget", "total of such waits per probe, and per level of the ramp")
 	fs.StringVar(&s.Seed, "seed", s.Seed, "seed of all draws")
 	fs.BoolVar(&s.AllowMutating, "allow-mutating", false, "second key: call tools that change state, and inject lost responses")
 	fs.StringVar(&s.VerifyTool, "verify-tool", "", "read-only tool that shows the state a mutating tool writes")
@@ -64,7 +67,7 @@ func (f *scanFlags) bind(fs *pflag.FlagSet) {
 	fs.StringArrayVar(&f.headers, "header", nil, "HTTP header 'Name: value', repeatable; $VAR and ${env:VAR} are resolved by the agent")
 	fs.StringArrayVar(&f.env, "env", nil, "environment NAME=value of a stdio server, repeatable")
 	fs.StringVar(&s.Target.Endpoint, "base-url", "", "endpoint of an openai: or anthropic: compatible server")
-	fs.StringVar(&s.Target.APIKey, "api-key", "", "reference to the key, such as ${env:MY_KEY} (default: the provider's own variable)")
+	fs.StringVar(&s.Target.APIKey, "api-key", "", "the key, or better a reference to it, such as '${env:MY_KEY}' (default: the provider's own variable)")
 	fs.StringVar(&s.Target.Prompt, "prompt", "", "prompt for an LLM target")
 	fs.StringVar(&s.Target.Protocol, "protocol", "", "pin the MCP revision, such as 2025-11-25 or 2026-07-28 (default: negotiate)")
 	fs.Float64Var(&s.PriceIn, "price-in", 0, "USD per million input tokens")
@@ -74,6 +77,8 @@ func (f *scanFlags) bind(fs *pflag.FlagSet) {
 	fs.IntVar(&s.Agents, "agents", s.Agents, "in-process agents")
 	fs.StringVar(&f.nats, "nats", "", "use the agents of the fleet on these NATS servers instead of in-process ones")
 	fs.StringVar(&f.jsonOut, "json-out", "", "write the result document to this file")
+	fs.BoolVar(&f.json, "json", false, "print the result document on stdout instead of the scorecard")
+	fs.BoolVar(&f.quiet, "quiet", false, "print the verdict line only")
 	fs.BoolVarP(&f.verbose, "verbose", "v", false, "show every caveat")
 }
 

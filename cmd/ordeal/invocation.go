@@ -22,8 +22,9 @@ func invocation(cmd *cobra.Command, s *spec.Spec) []string {
 			words = append(words, "--"+name, v)
 		}
 	}
-	cmd.Flags().Visit(func(f *pflag.Flag) {
+	cmd.Flags().VisitAll(func(f *pflag.Flag) {
 		switch {
+		case !f.Changed:
 		case f.Name == "file" || f.Name == "json-out":
 		case f.Name == "header":
 			add(f.Name, masked(f, ": ")...)

@@ -17,8 +17,8 @@ func TestInvocationKeepsReferencesAndDropsLiterals(t *testing.T) {
 		t.Fatal(err)
 	}
 	f.spec.TargetText = "openai:m"
-	want := []string{"scan", "openai:m", "--allow-mutating", "--base-url", "http://REDACTED@h/v1?key=REDACTED",
-		"--header", "Authorization: LITERAL_SECRET", "--header", "X-Key: $KEY", "--timeout", "3s", "--tool", "echo"}
+	want := []string{"scan", "openai:m", "--tool", "echo", "--timeout", "3s", "--allow-mutating",
+		"--header", "Authorization: LITERAL_SECRET", "--header", "X-Key: $KEY", "--base-url", "http://REDACTED@h/v1?key=REDACTED"}
 	if diff := cmp.Diff(want, invocation(cmd, &f.spec)); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}

@@ -1,5 +1,5 @@
-// Command ordeal puts an MCP server, an AI agent or an LLM endpoint through
-// load, faults and evals, and gives a verdict in which every number states its
+// Command ordeal puts an MCP server or an LLM endpoint through load, malformed
+// calls and faults, and gives a verdict in which every number states its
 // denominator.
 package main
 

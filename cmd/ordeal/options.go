@@ -118,7 +118,7 @@ func referencesOnly(t *wire.Target) error {
 }
 
 // unmeasured reports a run without numbers: a refusal is a document too.
-func (f *scanFlags) unmeasured(err error, toStdout bool, streams Streams) error {
+func (f *scanFlags) unmeasured(err error, streams Streams) error {
 	var refusal *plan.Refusal
 	var dead *controller.Unmeasurable
 	doc := &result.Refusal{SchemaVersion: result.SchemaVersion, Refused: true, Target: controller.Target(&f.spec)}
@@ -137,7 +137,7 @@ func (f *scanFlags) unmeasured(err error, toStdout bool, streams Streams) error 
 			err = errors.Join(err, werr)
 		}
 	}
-	if toStdout {
+	if f.json {
 		if werr := report.RefusalJSON(streams.Out, doc); werr != nil {
 			err = errors.Join(err, werr)
 		}

@@ -47,18 +47,34 @@ func (o *outputs) addRefusal(path string, r *result.Refusal) {
 func (o outputs) check() error {
 	var problems []error
 	for _, out := range o {
-		if info, err := os.Stat(out.path); err == nil && info.IsDir() {
-			problems = append(problems, fmt.Errorf("cannot write the %s to %s: it is a directory", out.what, out.path))
-			continue
-		}
-		probe, err := os.CreateTemp(filepath.Dir(out.path), ".ordeal-*")
-		if err != nil {
+		if err := writable(out.path); err != nil {
 			problems = append(problems, fmt.Errorf("cannot write the %s to %s: %w", out.what, out.path, err))
-			continue
 		}
-		problems = append(problems, probe.Close(), os.Remove(probe.Name()))
 	}
 	return errors.Join(problems...)
+}
+
+// writable is nil when write could put a file there. A device is opened, since
+// nothing is put beside it; a pipe is left alone, since opening it waits for its
+// reader.
+func writable(path string) error {
+	switch info, err := os.Stat(path); {
+	case err == nil && info.IsDir():
+		return errors.New("it is a directory")
+	case err == nil && info.Mode()&os.ModeDevice != 0:
+		device, err := os.OpenFile(path, os.O_WRONLY, 0)
+		if err != nil {
+			return err
+		}
+		return device.Close()
+	case err == nil && !info.Mode().IsRegular():
+		return nil
+	}
+	probe, err := os.CreateTemp(filepath.Dir(path), ".ordeal-*")
+	if err != nil {
+		return err
+	}
+	return errors.Join(probe.Close(), os.Remove(probe.Name()))
 }
 
 // write renders each file beside its place and moves it there whole, so that a

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"text/tabwriter"
@@ -21,7 +22,10 @@ func newPolicyCmd(streams Streams) *cobra.Command {
   ordeal policy --policy production.yaml`,
 		Args: cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
-			if asYAML && path == "" {
+			if asYAML && path != "" {
+				return errors.New("--yaml prints the built-in policy and reads no file: give --yaml or --policy, not both")
+			}
+			if asYAML {
 				_, err := streams.Out.Write(policy.DefaultYAML())
 				return err
 			}

@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -72,7 +73,13 @@ func TestRemoteAgents(t *testing.T) {
 	if len(remote.Run.Fleet) < 2 || remote.Run.Fleet[0].ID != "doomed" || remote.Run.Reissued == 0 {
 		t.Errorf("fleet %+v, reissued %d: the agent was not killed in the middle of its work", remote.Run.Fleet, remote.Run.Reissued)
 	}
+	for _, a := range remote.Run.Fleet {
+		if a.Labels["zone"] != "test" {
+			t.Errorf("agent %+v, want the labels it was started with", a)
+		}
+	}
 	remote.Run.Reissued = 0
+	remote.Run.Invocation = slices.DeleteFunc(remote.Run.Invocation, func(word string) bool { return word == "--nats" || word == url })
 	if diff := cmp.Diff(strings.Split(timeless(t, local), "\n"), strings.Split(timeless(t, remote), "\n")); diff != "" {
 		t.Errorf("remote differs from local (-local +remote):\n%s", diff)
 	}

@@ -31,7 +31,7 @@ func newReportCmd(streams Streams) *cobra.Command {
 			}
 			switch format {
 			case "scorecard":
-				return report.Scorecard(streams.Out, doc, report.ScorecardOptions{Color: terminal(streams.Out), Verbose: verbose})
+				return report.Scorecard(streams.Out, doc, report.ScorecardOptions{Color: colored(streams.Out), Verbose: verbose})
 			case "markdown":
 				return report.Markdown(streams.Out, doc)
 			case "agents-md":

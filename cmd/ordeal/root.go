@@ -19,11 +19,15 @@ type Streams struct {
 	Out, Err io.Writer
 }
 
-// terminal reports whether w is a terminal.
+// terminal reports whether w is a terminal that takes control sequences.
 func terminal(w io.Writer) bool {
 	f, ok := w.(*os.File)
-	return ok && term.IsTerminal(int(f.Fd()))
+	return ok && os.Getenv("TERM") != "dumb" && term.IsTerminal(int(f.Fd()))
 }
+
+// colored reports whether w shows colours and its user wants them
+// (https://no-color.org).
+func colored(w io.Writer) bool { return os.Getenv("NO_COLOR") == "" && terminal(w) }
 
 // run executes one command line.
 func run(ctx context.Context, args []string, streams Streams) error {
@@ -35,8 +39,8 @@ func run(ctx context.Context, args []string, streams Streams) error {
 func newRootCmd(streams Streams) *cobra.Command {
 	root := &cobra.Command{
 		Use:   "ordeal",
-		Short: "Load, chaos and evals for MCP servers, AI agents and LLM endpoints",
-		Long: `ordeal puts an MCP server, an AI agent or an LLM endpoint through load and
+		Short: "Load, malformed calls and faults for MCP servers and LLM endpoints",
+		Long: `ordeal puts an MCP server or an LLM endpoint through load, malformed calls and
 faults and gives a verdict in which every number states its denominator.
 
 Exit codes: 0 measured (and gates passed), 1 measured and the answer is bad,
@@ -52,7 +56,7 @@ partial).`,
 	root.AddCommand(newScanCmd(streams), newCICmd(streams), newPolicyCmd(streams), newReportCmd(streams))
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		hint := "see " + cmd.CommandPath() + " --help"
-		if cmd.Flags().NArg() > 0 || strings.Contains(err.Error(), "shorthand") {
+		if cmd.Flags().NArg() > 1 || strings.Contains(err.Error(), "shorthand") {
 			hint = "quote a target that has flags of its own, as in " + cmd.CommandPath() + " \"npx -y some-server /tmp\"; " + hint
 		}
 		return fmt.Errorf("%w; %s", err, hint)

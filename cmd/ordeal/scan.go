@@ -11,12 +11,12 @@ import (
 	"ordeal/controller"
 	"ordeal/controller/report"
 	"ordeal/controller/result"
+	"ordeal/controller/spec"
 )
 
 // scanOutputs are where a scan writes besides stdout.
 type scanOutputs struct {
 	output string // scorecard, report, agents-md, all
-	json   bool
 	report string
 	agents string
 	gate   bool
@@ -39,6 +39,10 @@ transport), a quoted command (MCP over stdio), mock:PROFILE, openai:MODEL or
 anthropic:MODEL. Only tools known to be read-only are called unless
 --allow-mutating is given.
 
+A mock answers at once, on a virtual clock. A default scan of a real server
+takes about a minute, because injected timeouts are really waited out;
+--timeout 3s shortens it.
+
 Scan exits 0 once it has measured, whatever the verdict; --gate makes a failed
 verdict exit 1 and a missing one exit 2.`,
 		Example: `  ordeal scan mock:degraded --requests 40 --concurrency 16 --fault-rate 0.3
@@ -53,7 +57,6 @@ verdict exit 1 and a missing one exit 2.`,
 	fs := cmd.Flags()
 	f.bind(fs)
 	fs.StringVar(&o.output, "output", "scorecard", "scorecard, report, agents-md or all")
-	fs.BoolVar(&o.json, "json", false, "print the result document on stdout instead of the scorecard")
 	fs.StringVar(&o.report, "report-out", "REPORT.md", "file of --output report")
 	fs.StringVar(&o.agents, "agents-md-out", "AGENTS.md", "file of --output agents-md")
 	fs.BoolVar(&o.gate, "gate", false, "exit 1 on a failed verdict and 2 without one")
@@ -61,20 +64,24 @@ verdict exit 1 and a missing one exit 2.`,
 }
 
 func runScan(cmd *cobra.Command, args []string, f *scanFlags, o *scanOutputs, streams Streams) error {
+	s, err := f.fill(cmd, args)
+	if err != nil {
+		return err
+	}
 	files, err := o.files(f)
 	if err != nil {
 		return err
 	}
-	doc, err := f.measure(cmd, args, "scan", streams)
+	doc, err := f.measure(cmd, s, streams)
 	if doc == nil {
-		return f.unmeasured(err, o.json, streams)
+		return f.unmeasured(err, streams)
 	}
 	written, werr := files.write(doc)
-	if werr == nil {
-		werr = o.print(doc, f.verbose, streams)
-	}
-	for _, line := range written {
-		fmt.Fprintln(streams.Err, line)
+	werr = errors.Join(werr, f.print(doc, streams)) // what could not be saved can still be read
+	if !f.quiet {
+		for _, line := range written {
+			fmt.Fprintln(streams.Err, line)
+		}
 	}
 	switch {
 	case err != nil:
@@ -113,11 +120,15 @@ func (o *scanOutputs) files(f *scanFlags) (outputs, error) {
 }
 
 // print shows the result on stdout.
-func (o *scanOutputs) print(doc *result.Document, verbose bool, streams Streams) error {
-	if o.json {
+func (f *scanFlags) print(doc *result.Document, streams Streams) error {
+	switch {
+	case f.json:
 		return report.JSON(streams.Out, doc)
+	case f.quiet:
+		_, err := fmt.Fprintln(streams.Out, report.Verdict(doc))
+		return err
 	}
-	return report.Scorecard(streams.Out, doc, report.ScorecardOptions{Color: terminal(streams.Out), Verbose: verbose})
+	return report.Scorecard(streams.Out, doc, report.ScorecardOptions{Color: colored(streams.Out), Verbose: f.verbose})
 }
 
 // gate turns a verdict into an exit code.
@@ -134,12 +145,8 @@ func gate(doc *result.Document) error {
 // measure runs the scan on the embedded fleet or on the one of --nats. The
 // document may be there beside an error: partial, after an interrupt or a
 // timeout.
-func (f *scanFlags) measure(cmd *cobra.Command, args []string, command string, streams Streams) (*result.Document, error) {
-	s, err := f.fill(cmd, args)
-	if err != nil {
-		return nil, err
-	}
-	opt, err := f.options(s, command, invocation(cmd, s), streams)
+func (f *scanFlags) measure(cmd *cobra.Command, s *spec.Spec, streams Streams) (*result.Document, error) {
+	opt, err := f.options(s, cmd.Name(), invocation(cmd, s), streams)
 	if err != nil {
 		return nil, err
 	}

@@ -8,6 +8,7 @@ package dispatch
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -16,9 +17,13 @@ import (
 	"ordeal/controller/plan"
 )
 
-// haltGrace bounds the wait for the partial results of a halted stage: the
-// slowest is a call that only its own timeout ends.
+// haltGrace bounds the wait for the partial results of a halted stage. A halt
+// ends the calls in flight and the waits between them at once, so what is left
+// is one message out and one back; an agent that is gone sends none.
 const haltGrace = 5 * time.Second
+
+// closeWait bounds the answer of a server that may be gone.
+const closeWait = 2 * time.Second
 
 // Dispatcher serves one run.
 type Dispatcher struct {
@@ -32,13 +37,16 @@ type Dispatcher struct {
 
 // New listens for the results of a run.
 func New(ctx context.Context, b *bus.Bus, run, pool string) (*Dispatcher, error) {
+	if err := wire.CheckName("pool", pool); err != nil {
+		return nil, err
+	}
 	d := &Dispatcher{bus: b, run: run, pool: pool, results: make(chan *wire.Result, 1024)}
 	done := make(chan struct{})
 	stopResults, err := b.Results(ctx, run, func(r *wire.Result) { d.deliver(done, r) })
 	if err != nil {
 		return nil, err
 	}
-	stopPoison, err := b.Poisoned(ctx, pool, func(u *wire.Unit) { d.deliver(done, poison(u)) })
+	stopPoison, err := b.Poisoned(ctx, pool, run, func(u *wire.Unit) { d.deliver(done, poison(u)) })
 	if err != nil {
 		stopResults()
 		return nil, err
@@ -61,12 +69,15 @@ func poison(u *wire.Unit) *wire.Result {
 			Remedy: "see the agents' logs: the unit kills or hangs them"}}
 }
 
-// Close stops listening and lets the agents close what they kept for the run.
+// Close stops listening, takes back what is still queued, and lets the agents
+// end and close what they have of the run: no work outlives it.
 func (d *Dispatcher) Close() error {
 	for _, stop := range d.stop {
 		stop()
 	}
-	return d.bus.Control(d.run, wire.Control{Kind: wire.Release})
+	ctx, cancel := context.WithTimeout(context.Background(), closeWait)
+	defer cancel()
+	return errors.Join(d.bus.Purge(ctx, d.pool, d.run), d.bus.Control(d.run, wire.Control{Kind: wire.Release}))
 }
 
 // Stage runs one stage and returns its results, late and repeated ones of
@@ -87,7 +98,7 @@ func (d *Dispatcher) poolStage(ctx context.Context, st *plan.Stage, token string
 	if limit <= 0 {
 		limit = len(st.Units)
 	}
-	c := newCollector(st.Units)
+	c := newCollector(d.run, st.Units)
 	next := 0
 	for c.missing() > 0 {
 		for next < len(st.Units) && next-c.arrived() < limit && ctx.Err() == nil {
@@ -118,13 +129,14 @@ func (d *Dispatcher) halted(ctx context.Context, c *collector, out int) ([]*wire
 
 // collector gathers the results of a set of units.
 type collector struct {
+	run     string
 	open    map[string]bool
 	total   int
 	results []*wire.Result
 }
 
-func newCollector(units []wire.Unit) *collector {
-	c := &collector{open: map[string]bool{}, total: len(units)}
+func newCollector(run string, units []wire.Unit) *collector {
+	c := &collector{run: run, open: map[string]bool{}, total: len(units)}
 	for i := range units {
 		c.open[units[i].ID] = true
 	}
@@ -134,10 +146,13 @@ func newCollector(units []wire.Unit) *collector {
 func (c *collector) missing() int { return len(c.open) }
 func (c *collector) arrived() int { return c.total - len(c.open) }
 
-// one waits for the next result.
+// one waits for the next result; one of another run is dropped.
 func (c *collector) one(ctx context.Context, results <-chan *wire.Result) error {
 	select {
 	case r := <-results:
+		if r.Run != c.run {
+			return nil
+		}
 		c.results = append(c.results, r)
 		if r.Final {
 			delete(c.open, r.Unit)

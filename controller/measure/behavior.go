@@ -13,7 +13,7 @@ import (
 func behavior(in *Input, s *sheet) {
 	if !in.Spec.Selected("fault") {
 		s.probe.Applicable = false
-		s.probe.Summary = "not applicable: the scan injects no faults"
+		s.probe.Summary = "the scan injects no faults"
 		s.caveat(noFaultPhase())
 		return
 	}
@@ -150,9 +150,8 @@ func (s *sheet) baselineError(in *Input, b *metrics.Behavior) {
 // cannot tell this target from a perfect one.
 func (s *sheet) floorCaveat(b *metrics.Behavior) {
 	floor, ok := s.probe.Metrics["recovery_floor"].Number()
-	iv := s.probe.Metrics["recovery_rate"].Interval
-	if ok && iv != nil && iv.Lo < floor && floor < iv.Hi {
-		s.caveat(intervalSpansFloor(b.Recovered, b.Disrupted, *iv, floor))
+	if iv := decided(b.Recovered, b.Disrupted); ok && b.Disrupted > 0 && iv.Lo < floor && floor < iv.Hi {
+		s.caveat(intervalSpansFloor(b.Recovered, b.Disrupted, iv, floor))
 	}
 }
 
@@ -173,21 +172,14 @@ func (s *sheet) behaviorFindings(in *Input, b *metrics.Behavior) {
 }
 
 func (s *sheet) behaviorSummary(in *Input, b *metrics.Behavior) {
-	whose := " (our retries)"
-	if in.Survey.OwnRetries {
-		whose = ""
-	}
-	amp := fmt.Sprintf("%.2f calls per operation%s", float64(b.Attempts)/float64(b.Operations), whose)
-	if b.Disrupted == 0 {
-		s.probe.Summary = fmt.Sprintf("%d operations, none disrupted, %s", b.Operations, amp)
-		return
-	}
-	s.probe.Summary = fmt.Sprintf("%d of %d disrupted operations recovered (%.0f%%) %s, %s", b.Recovered, b.Disrupted,
-		100*float64(b.Recovered)/float64(b.Disrupted), within(in), amp)
+	s.probe.Summary = fmt.Sprintf("%s, %.2f calls per operation", recoveredText(in, b), float64(b.Attempts)/float64(b.Operations))
 	if v := s.probe.Metrics["duplicate_mutations"].Value; v != nil && s.probe.Metrics["effect_oracle_status"].Value == oracleOK {
 		s.probe.Summary += fmt.Sprintf(", %v duplicate mutations", v)
 	}
 	if b.Succeeded == 0 {
 		s.probe.Summary += ", nothing completed"
+	}
+	if !in.Survey.OwnRetries {
+		s.probe.Summary += "; retries and faults are ours: the phase falls only if the server also fails"
 	}
 }

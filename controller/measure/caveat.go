@@ -38,8 +38,8 @@ func wide(c metrics.Caveat) metrics.Caveat {
 }
 
 const (
-	moreRequests = "--requests"
-	moreDisrupt  = "--requests or --fault-rate"
+	moreRequests = "more --requests"
+	moreDisrupt  = "more --requests or a higher --fault-rate"
 	acceptedArgs = "--tool-args with arguments the tool accepts"
 )
 
@@ -50,8 +50,11 @@ func didNotRun(reason string, needed []string) metrics.Caveat {
 }
 
 func partial(stage string, done, planned int) metrics.Caveat {
-	return annotate("partial."+stage, "", fmt.Sprintf(
-		"Of stage %s %d of %d units came back; what is shown is about those.", stage, done, planned))
+	reason := fmt.Sprintf("Of stage %s %d of %d units came back; what is shown is about those.", stage, done, planned)
+	if done == planned {
+		reason = fmt.Sprintf("Stage %s was cut short by a stop; what is shown is about the part that ran.", stage)
+	}
+	return annotate("partial."+stage, "", reason)
 }
 
 func generatorSaturated(reason string, silenced []string) metrics.Caveat {
@@ -68,9 +71,10 @@ func payloadRejected(in *Input, silenced []string) metrics.Caveat {
 		"Before the scan the target had answered one call with %s and refused it; every request then failed. What was measured is that refusal.", whose), silenced...))
 }
 
-func zeroFailures(n int64, bound float64) metrics.Caveat {
+func zeroFailures(n int64) metrics.Caveat {
 	return annotate("zero_failures", moreRequests, fmt.Sprintf(
-		"No failure in %d requests: with 95%% confidence the error rate is below %.1f%%, not 0%%.", n, 100*bound), "error_rate")
+		"No failure in %s does not make it 0%%: the 95%% interval reaches up to %.1f%%.",
+		plural(n, "request", "requests"), 100*decided(0, n).Hi), "error_rate")
 }
 
 func rateLimitedLeftOut(limited, n int64) metrics.Caveat {
@@ -99,23 +103,28 @@ func allFailed() metrics.Caveat {
 		"p50_s", "p95_s", "p99_s", "observed_p99_s", "tail_ratio")
 }
 
-func p99Below100(n int64) metrics.Caveat {
-	return suppress("p99_below_100", "--requests 100", fmt.Sprintf(
-		"With %d successes the 99th percentile is their maximum, which estimates the %.0fth at best; it is kept as observed_p99_s.", n, 100*float64(n)/float64(n+1)), "p99_s")
+func p99Below100(r requests) metrics.Caveat {
+	n := r.Successes()
+	return suppress("p99_below_100", r.forSuccesses(carriesP99), fmt.Sprintf(
+		"With %s the 99th percentile is their maximum, which estimates the %s at best; it is kept as observed_p99_s.",
+		plural(n, "success", "successes"), ordinal(100*n/(n+1))), "p99_s")
 }
 
-func under20(n int64) metrics.Caveat {
-	return annotate("under_20", "--requests 20", fmt.Sprintf(
-		"With %d successes the 95th percentile is their maximum.", n), "p95_s", "observed_p99_s")
+func under20(r requests) metrics.Caveat {
+	return annotate("under_20", r.forSuccesses(thinSample), fmt.Sprintf(
+		"With %s the 95th percentile is their maximum.", plural(r.Successes(), "success", "successes")), "p95_s", "observed_p99_s")
 }
 
-func noUpperBound(n int64, longest float64, names []string) metrics.Caveat {
+// noUpperBound: q is the highest of the percentiles named.
+func noUpperBound(r requests, longest, q float64, names []string) metrics.Caveat {
 	end := "has no upper end"
 	if longest > 0 {
 		end = "ends at " + secs(longest) + ", the limit of a call"
 	}
-	return annotate("no_upper_bound", moreRequests, fmt.Sprintf(
-		"%d successes carry no 95%% upper bound of the percentile: even the slowest one may lie below it. The interval %s.", n, end), names...)
+	want := bounding(q)
+	return annotate("no_upper_bound", r.forSuccesses(want), fmt.Sprintf(
+		"%s no 95%% upper bound of the percentile, since even the slowest may lie below it; %d do. The interval %s.",
+		plural(r.Successes(), "success carries", "successes carry"), want, end), names...)
 }
 
 func censoredTimeouts(n int64, p95 float64) metrics.Caveat {
@@ -129,7 +138,7 @@ func rateUnknown() metrics.Caveat {
 
 func rateNotSustained(want, got float64) metrics.Caveat {
 	return annotate("rate_not_sustained", "a lower --rate, a higher --max-in-flight, or more agents", fmt.Sprintf(
-		"The load was %.4g calls/s and not the %.4g asked for; the latencies belong to the lower rate.", got, want),
+		"The load was %s calls/s and not the %s asked for; the latencies belong to the lower rate.", digits(got, 4), digits(want, 4)),
 		"p50_s", "p95_s", "p99_s", "achieved_rate_rps")
 }
 
@@ -141,11 +150,12 @@ func noUsage() metrics.Caveat {
 }
 
 func noPrice(model string) metrics.Caveat {
-	if model == "" {
-		model = "(unknown)"
+	whose := ""
+	if model != "" {
+		whose = " for model " + model
 	}
 	return suppress("no_price", "--price-in and --price-out, or --price-file", fmt.Sprintf(
-		"No price is known for model %s: its tokens are counted and no sum of money is made up.", model),
+		"No price is known%s: the tokens are counted, not priced.", whose),
 		"cost_per_request", "cost_per_1k_requests", "cost_per_1m_requests", "cacheable_savings_per_request")
 }
 

@@ -17,13 +17,23 @@ func realArgsPartial(tool string, others []string) metrics.Caveat {
 		"Only %q was probed with your arguments; %s with synthesized ones, which a tool may refuse for their own sake.", tool, some(others, 5)))
 }
 
-func toolCoverage(probed, all, unsafe int) metrics.Caveat {
-	remedy := "--contract-tools"
-	if unsafe > 0 {
-		remedy = "--allow-mutating against a disposable target"
+func toolCoverage(probed, all, unsafe, limit int) metrics.Caveat {
+	var why, remedies []string
+	if safe := all - unsafe; safe > probed {
+		why = append(why, fmt.Sprintf("%d are beyond --contract-tools %d", safe-probed, limit))
+		remedies = append(remedies, fmt.Sprintf("--contract-tools %d", safe))
 	}
-	return annotate("tool_coverage", remedy, fmt.Sprintf(
-		"%d of %d tools were probed (%d are not known to be read-only); the others may behave in another way.", probed, all, unsafe))
+	if unsafe > 0 {
+		why = append(why, fmt.Sprintf("%d are not known to be read-only", unsafe))
+		remedies = append(remedies, "--allow-mutating against a disposable target")
+	}
+	return annotate("tool_coverage", strings.Join(remedies, ", and "), fmt.Sprintf(
+		"%d of %d tools were probed (%s); the others may behave in another way.", probed, all, strings.Join(why, ", ")))
+}
+
+func noTools() metrics.Caveat {
+	return wide(inapplicable("no_tools", "", "The target offers no tools, so there is none to call with malformed arguments.",
+		"crash_rate", "accepted_invalid"))
 }
 
 func noCase() metrics.Caveat {
@@ -95,11 +105,11 @@ func caseVolume(n int64, perTool map[string]int64) metrics.Caveat {
 			busiest = tool
 		}
 	}
-	return annotate("case_volume", "--contract-cases", fmt.Sprintf(
+	return annotate("case_volume", "", fmt.Sprintf(
 		"%d malformed calls, %d of them to %q: the number follows how much the schemas declare.", n, perTool[busiest], busiest))
 }
 
-func casesCapped(leftOut int64, limit int) metrics.Caveat {
-	return annotate("cases_capped", "--contract-cases", fmt.Sprintf(
+func casesCapped(leftOut int64, limit, most int) metrics.Caveat {
+	return annotate("cases_capped", fmt.Sprintf("--contract-cases %d", most), fmt.Sprintf(
 		"%d cases beyond the limit of %d per tool were not sent.", leftOut, limit))
 }

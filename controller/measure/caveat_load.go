@@ -5,18 +5,19 @@ import (
 	"strings"
 
 	"ordeal/metrics"
+	"ordeal/metrics/stat"
 )
 
 // Of concurrency.
 
 func ceiling(top int) metrics.Caveat {
-	return annotate("ceiling", "--concurrency", fmt.Sprintf(
-		"The ramp ended at %d callers without saturation; the limit of the target lies higher.", top), "max_sustained_concurrency", "saturation_point")
+	return annotate("ceiling", "a higher --concurrency", fmt.Sprintf(
+		"The ramp ended at %s without saturation; the limit of the target lies higher.", callers(top)), "max_sustained_concurrency", "saturation_point")
 }
 
 func stoppedEarly(top int) metrics.Caveat {
 	return annotate("stopped_early", "", fmt.Sprintf(
-		"The ramp was cut at %d callers, below its ceiling; what lies above was not tried.", top), "max_sustained_concurrency")
+		"The ramp was cut at %s, below its ceiling; what lies above was not tried.", callers(top)), "max_sustained_concurrency")
 }
 
 func neverSteady() metrics.Caveat {
@@ -46,8 +47,8 @@ func undecidedLevels(levels []string) metrics.Caveat {
 }
 
 func thinKnee(n int64) metrics.Caveat {
-	return annotate("thin_knee", moreRequests, fmt.Sprintf(
-		"The p95 that the knee is measured from is the maximum of %d calls.", n), "latency_knee_at", "baseline_p95_s")
+	return annotate("thin_knee", fmt.Sprintf("--requests %d", thinSample), fmt.Sprintf(
+		"The p95 that the knee is measured from is the maximum of %s.", plural(n, "call", "calls")), "latency_knee_at", "baseline_p95_s")
 }
 
 // Of fault and behavior.
@@ -67,12 +68,13 @@ func nothingDisrupted(n int64) metrics.Caveat {
 		"The first attempt of all %d operations succeeded, so nothing had to recover.", n), "recovery_rate")
 }
 
-func thinRecovery(k, n int64) metrics.Caveat {
-	return annotate("few_disrupted", moreDisrupt, fmt.Sprintf(
+func thinRecovery(in *Input, k, n int64) metrics.Caveat {
+	remedy := fmt.Sprintf("--requests %d or a higher --fault-rate", (fewDisrupted*int64(in.Spec.Requests)+n-1)/n)
+	return annotate("few_disrupted", remedy, fmt.Sprintf(
 		"%d of %d disrupted operations recovered; fewer than %d are an anecdote rather than a rate.", k, n, fewDisrupted), "recovery_rate")
 }
 
-func intervalSpansFloor(k, n int64, iv metrics.Interval, floor float64) metrics.Caveat {
+func intervalSpansFloor(k, n int64, iv stat.Interval, floor float64) metrics.Caveat {
 	return annotate("interval_spans_floor", moreDisrupt, fmt.Sprintf(
 		"%d of %d recovered, a 95%% interval of %.1f%%-%.1f%%. It holds the %.1f%% that a target without any fault of its own reaches on average, so the sample cannot tell the two apart.",
 		k, n, 100*iv.Lo, 100*iv.Hi, 100*floor), "recovery_rate")

@@ -161,6 +161,10 @@ var conditions = []struct {
 	{"contract.tool_coverage", "", metrics.Annotate, func(in *measure.Input) {
 		in.Survey.Tools = append(in.Survey.Tools, wire.Tool{Name: "list"})
 	}},
+	{"contract.no_tools", "crash_rate", metrics.Inapplicable, func(in *measure.Input) {
+		in.Survey.Tools = nil
+		drop(in, "contract-lookup")
+	}},
 	{"contract.no_case", "crash_rate", metrics.Suppress, func(in *measure.Input) { cases(in).Cases = nil }},
 	{"contract.no_case", "accepted_invalid", metrics.Suppress, func(in *measure.Input) { drop(in, "contract-lookup") }},
 	{"contract.session_dead", "crash_rate", metrics.Suppress, func(in *measure.Input) { cases(in).Controls = map[string]int64{"undelivered": 4} }},

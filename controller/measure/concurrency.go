@@ -54,9 +54,7 @@ func concurrency(in *Input, s *sheet) {
 // level notes how the stage of a level went.
 func (s *sheet) level(st *merge.Stage) {
 	s.probe.DurationS += st.Elapsed.Seconds()
-	if st.Done < st.Planned {
-		s.caveat(partial(st.Name, st.Done, st.Planned))
-	}
+	s.whole(st)
 }
 
 // saturates reports a level whose error rate is above the limit beyond doubt:

@@ -9,6 +9,12 @@ import (
 
 // contract measures what malformed calls met, one stage per tool.
 func contract(in *Input, s *sheet) {
+	if len(in.Survey.Tools) == 0 && len(in.Summary.OfProbe("contract")) == 0 {
+		s.probe.Applicable = false
+		s.probe.Summary = "the target offers no tools"
+		s.caveat(noTools())
+		return
+	}
 	b := book{controls: map[string]int64{}, perTool: map[string]int64{}}
 	stages := in.Summary.OfProbe("contract")
 	for _, st := range stages {
@@ -46,6 +52,7 @@ type book struct {
 	controls map[string]int64
 	perTool  map[string]int64
 	leftOut  int64
+	most     int // cases of the tool that has most, left out ones included
 
 	fates          map[string]int64
 	unattributable int64 // forbidden, and the tool refuses the baseline they carry
@@ -66,6 +73,7 @@ type book struct {
 func (b *book) add(r *wire.ContractResult) {
 	b.results = append(b.results, r)
 	b.leftOut += int64(r.LeftOut)
+	b.most = max(b.most, r.Total, len(r.Cases)+r.LeftOut)
 	for k, n := range r.Controls {
 		b.controls[k] += n
 	}

@@ -200,10 +200,10 @@ func (s *sheet) coverageCaveats(in *Input, b *book) {
 		s.caveat(realArgsPartial(b.realTool, others))
 	}
 	if len(b.probed) < len(b.tools) {
-		s.caveat(toolCoverage(len(b.probed), len(b.tools), len(b.skipped())))
+		s.caveat(toolCoverage(len(b.probed), len(b.tools), len(b.skipped()), b.limit))
 	}
 	if b.leftOut > 0 {
-		s.caveat(casesCapped(b.leftOut, in.Spec.ContractCases))
+		s.caveat(casesCapped(b.leftOut, in.Spec.ContractCases, b.most))
 	}
 	if b.total() > manyCases {
 		s.caveat(caseVolume(b.total(), b.perTool))

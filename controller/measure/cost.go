@@ -99,7 +99,6 @@ func (s *sheet) money(in *Input, t *metrics.Tally) {
 	if source == "" {
 		s.missing("$", t.Usage, append(names, "input_price_per_1m", "output_price_per_1m")...)
 		s.caveat(noPrice(in.Spec.Target.Model))
-		s.probe.Applicable = false
 		return
 	}
 	s.fact("pricing_source", source, t.Usage)
@@ -134,10 +133,10 @@ func (s *sheet) costSummary() {
 	out, _ := s.probe.Metrics["mean_output_tokens"].Number()
 	s.probe.Summary = fmt.Sprintf("%.0f tokens in and %.0f out per request", in, out)
 	if usd, ok := s.probe.Metrics["cost_per_request"].Number(); ok {
-		s.probe.Summary += fmt.Sprintf(", $%.4f each, $%.2f per 1,000", usd, usd*1e3)
+		s.probe.Summary += fmt.Sprintf(", %s each, $%.2f per 1,000", dollars(usd), usd*1e3)
 		return
 	}
-	s.probe.Summary += ", no price for this model"
+	s.probe.Summary += "; no price known: give --price-in and --price-out"
 }
 
 func (s *sheet) costFindings() {
@@ -148,7 +147,7 @@ func (s *sheet) costFindings() {
 		msg := fmt.Sprintf("About %.0f of %.0f input tokens (%.0f%%) come with every request. A prompt cache would take that prefix.",
 			num("static_prefix_tokens"), num("mean_input_tokens"), 100*num("bloat_share"))
 		if saved := num("cacheable_savings_per_request"); saved > 0 {
-			msg += fmt.Sprintf(" At a tenth of the input price for cached tokens that saves $%.4f per request.", saved)
+			msg += fmt.Sprintf(" At a tenth of the input price for cached tokens that saves %s per request.", dollars(saved))
 		}
 		s.finding("prompt_bloat", result.Warning, msg, "")
 	}
@@ -159,6 +158,17 @@ func (s *sheet) costFindings() {
 		s.finding("cost_per_request", result.Info, fmt.Sprintf("A request costs $%.4f, a thousand $%.2f and a million $%.0f.", usd, usd*1e3, usd*1e6), "")
 	}
 	if len(s.probe.Findings) == before {
-		s.finding("nothing_notable", result.Info, fmt.Sprintf("%.0f input tokens per request; no large fixed prefix was seen.", num("mean_input_tokens")), "")
+		s.finding("nothing_notable", result.Info, fmt.Sprintf("%.0f input tokens per request%s.", num("mean_input_tokens"), prefixText(num("static_prefix_tokens"), num("bloat_share"), constant)), "")
 	}
+}
+
+// prefixText says why the fixed part of the prompts is no finding.
+func prefixText(tokens, share float64, constant bool) string {
+	switch {
+	case constant:
+		return ""
+	case tokens < bloatTokens && share >= bloatShare:
+		return fmt.Sprintf("; fixed prefix of %.0f tokens, below the %d worth caching", tokens, bloatTokens)
+	}
+	return "; no large fixed prefix was seen"
 }

@@ -72,6 +72,9 @@ func kindOf(v any) string {
 	return fmt.Sprintf("%T", v)
 }
 
+// numbered is a setting that a remedy gives a number for.
+var numbered = regexp.MustCompile(`(--[a-z-]+) \d+`)
+
 var stageOf = regexp.MustCompile(`\.partial\..*`)
 
 func (r *reference) see(probes []result.Probe, caveats []metrics.Caveat) {
@@ -85,7 +88,7 @@ func (r *reference) see(probes []result.Probe, caveats []metrics.Caveat) {
 	}
 	for _, c := range caveats {
 		id := stageOf.ReplaceAllString(c.ID, ".partial.STAGE")
-		r.caveats.add(id, strings.TrimSpace(string(c.Effect)+" "+c.Remedy))
+		r.caveats.add(id, strings.TrimSpace(string(c.Effect)+" "+numbered.ReplaceAllString(c.Remedy, "$1 N")))
 		if len(c.Metrics) == 0 {
 			r.on.add(c.Probe+".", strings.TrimPrefix(id, c.Probe+"."))
 		}
@@ -141,6 +144,12 @@ var rare = map[string]func(in *measure.Input){
 		in.Survey.Tools = append(in.Survey.Tools, wire.Tool{Name: "delete", Issues: []string{"no type"}})
 		cases(in).Output.Violations = 1
 	},
+	"UnsafeAndCapped": func(in *measure.Input) {
+		only := true
+		in.Spec.AllowMutating = false
+		in.Survey.Tools = []wire.Tool{{Name: "lookup", ReadOnly: &only}, {Name: "list", ReadOnly: &only}, {Name: "delete"}}
+	},
+	"NotesWithoutTools": func(in *measure.Input) { in.Survey.Tools, in.Survey.Notes = nil, []string{"noise"} },
 	"SlowLoops": func(in *measure.Input) {
 		b := behaviorOf(in)
 		b.Loops, b.Recovery = 1, metrics.Dist{}

@@ -152,7 +152,7 @@ func (s *sheet) recoveryCaveats(in *Input, b *metrics.Behavior) {
 	case b.Disrupted == 0:
 		s.caveat(nothingDisrupted(b.Operations))
 	case b.Disrupted < fewDisrupted:
-		s.caveat(thinRecovery(b.Recovered, b.Disrupted))
+		s.caveat(thinRecovery(in, b.Recovered, b.Disrupted))
 	}
 }
 
@@ -219,11 +219,21 @@ func within(in *Input) string {
 
 func (s *sheet) faultSummary(in *Input, b *metrics.Behavior) {
 	injected, _ := s.probe.Metrics["injected"].Number()
-	s.probe.Summary = fmt.Sprintf("%.0f faults injected: ", injected)
-	if b.Disrupted == 0 {
-		s.probe.Summary += "nothing needed recovery"
-		return
+	calls, _ := s.probe.Metrics["calls"].Number()
+	s.probe.Summary = fmt.Sprintf("%s in %s", plural(int64(injected), "fault", "faults"), plural(int64(calls), "call", "calls"))
+	if rate, ok := s.probe.Metrics["degraded_error_rate"].Number(); ok {
+		s.probe.Summary += fmt.Sprintf("; under faults p95 %s, %.0f%% failed", s.secsOf("degraded_p95_s"), 100*rate)
 	}
-	s.probe.Summary += fmt.Sprintf("%d of %d disrupted operations recovered (%.0f%%) %s, %.2f calls per operation", b.Recovered, b.Disrupted,
-		100*float64(b.Recovered)/float64(b.Disrupted), within(in), float64(b.Attempts)/float64(b.Operations))
+	if !in.Spec.Selected("behavior") {
+		s.probe.Summary += "; " + recoveredText(in, b)
+	}
+}
+
+// recoveredText is what became of the disrupted operations.
+func recoveredText(in *Input, b *metrics.Behavior) string {
+	if b.Disrupted == 0 {
+		return "nothing needed recovery"
+	}
+	return fmt.Sprintf("%d of %s recovered (%.0f%%) %s", b.Recovered, plural(b.Disrupted, "disrupted operation", "disrupted operations"),
+		100*float64(b.Recovered)/float64(b.Disrupted), within(in))
 }

@@ -159,11 +159,11 @@ func TestPublishedSummaries(t *testing.T) {
 	}
 	want := map[string]string{
 		"latency":     "p50 3.36s, p95 7.99s, p99 - of 40 requests, 0.0% failed",
-		"cost":        "647 tokens in and 120 out per request, no price for this model",
+		"cost":        "647 tokens in and 120 out per request; no price known: give --price-in and --price-out",
 		"concurrency": "16 callers sustained, no saturation up to 16",
 		"contract":    "15 malformed calls to 3 tools: 0 rejected, 15 accepted, 0 crashed",
-		"fault":       "20 faults injected: 10 of 10 disrupted operations recovered (100%) within 2 retries, 1.30 calls per operation",
-		"behavior":    "10 of 10 disrupted operations recovered (100%) within 2 retries, 1.30 calls per operation (our retries)",
+		"fault":       "20 faults in 93 calls; under faults p95 8.03s, 20% failed",
+		"behavior":    "10 of 10 disrupted operations recovered (100%) within 2 retries, 1.30 calls per operation; retries and faults are ours: the phase falls only if the server also fails",
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("summaries (-want +got):\n%s", diff)

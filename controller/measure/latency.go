@@ -2,10 +2,10 @@ package measure
 
 import (
 	"fmt"
-	"slices"
 
 	"ordeal/controller/result"
 	"ordeal/metrics"
+	"ordeal/metrics/stat"
 )
 
 // Features of a latency curve that are worth a finding.
@@ -14,6 +14,7 @@ const (
 	heavyTail     = 3.0  // p99 over p50
 	overheadShare = 0.2  // of the server's own time
 	ttftShare     = 0.5  // of the whole latency
+	noticeable    = 0.05 // seconds; a tail or a knee below it is noise of the machine
 	thinSample    = 20   // below it p95 is the maximum
 	carriesP99    = 100  // the least sample whose p99 is not its maximum
 )
@@ -57,12 +58,15 @@ func latency(in *Input, s *sheet) {
 func (s *sheet) latencies(r requests) {
 	d, n := &r.Latency, r.Latency.N()
 	var open []string
-	for name, q := range map[string]float64{"p50_s": 0.5, "p95_s": 0.95, "p99_s": 0.99} {
-		if !s.percentile(name, d, q) && (name != "p99_s" || n >= carriesP99) {
-			open = append(open, name)
+	highest := 0.0
+	for _, p := range []struct {
+		name string
+		q    float64
+	}{{"p50_s", 0.5}, {"p95_s", 0.95}, {"p99_s", 0.99}} {
+		if !s.percentile(p.name, d, p.q) && (p.name != "p99_s" || n >= carriesP99) {
+			open, highest = append(open, p.name), p.q
 		}
 	}
-	slices.Sort(open)
 	s.seconds("observed_p99_s", float64(d.Quantile(990)), n)
 	s.seconds("min_s", float64(d.Min()), n)
 	s.seconds("max_s", float64(d.Max()), n)
@@ -75,22 +79,35 @@ func (s *sheet) latencies(r requests) {
 	if p50 := d.Quantile(500); p50 > 0 {
 		s.put("tail_ratio", "x", float64(d.Quantile(990))/float64(p50), n)
 	}
-	s.latencyCaveats(n, open)
+	s.latencyCaveats(r)
+	if len(open) > 0 {
+		s.caveat(noUpperBound(r, float64(s.longest)/1e6, highest, open))
+	}
 }
 
-func (s *sheet) latencyCaveats(n int64, open []string) {
+// bounding is the least number of values whose maximum bounds the q-quantile
+// from above.
+func bounding(q float64) int64 {
+	n := stat.SmallestSample(q)
+	for {
+		if _, hi, _ := stat.QuantileRanks(n, q, confidence); hi > 0 {
+			return n
+		}
+		n++
+	}
+}
+
+func (s *sheet) latencyCaveats(r requests) {
+	n := r.Latency.N()
 	if n == 0 {
 		s.caveat(allFailed())
 		return
 	}
 	if n < carriesP99 {
-		s.caveat(p99Below100(n))
+		s.caveat(p99Below100(r))
 	}
 	if n < thinSample {
-		s.caveat(under20(n))
-	}
-	if len(open) > 0 {
-		s.caveat(noUpperBound(n, float64(s.longest)/1e6, open))
+		s.caveat(under20(r))
 	}
 }
 
@@ -134,15 +151,13 @@ func (s *sheet) latencySummary(r requests) {
 		s.probe.Summary = fmt.Sprintf("all %d requests failed", n)
 		return
 	}
-	s.probe.Summary = fmt.Sprintf("p50 %s, p95 %s, p99 %s of %d requests, %.1f%% failed",
-		s.secsOf("p50_s"), s.secsOf("p95_s"), p99Text(s, r), n, 100*float64(r.Failures())/float64(n))
-}
-
-func p99Text(s *sheet, r requests) string {
-	if r.Successes() < carriesP99 {
-		return "-"
+	failed := 100 * float64(r.Failures()) / float64(n)
+	if _, ok := s.number("p95_s"); !ok {
+		s.probe.Summary = fmt.Sprintf("times withheld, our own side was the limit; %.1f%% of %d requests failed", failed, n)
+		return
 	}
-	return s.secsOf("p99_s")
+	s.probe.Summary = fmt.Sprintf("p50 %s, p95 %s, p99 %s of %d requests, %.1f%% failed",
+		s.secsOf("p50_s"), s.secsOf("p95_s"), s.secsOf("p99_s"), n, failed)
 }
 
 func (s *sheet) latencyFindings(r requests) {
@@ -152,13 +167,13 @@ func (s *sheet) latencyFindings(r requests) {
 		return
 	}
 	before := len(s.probe.Findings)
-	num := func(name string) float64 { v, _ := s.probe.Metrics[name].Number(); return v }
+	num := func(name string) float64 { v, _ := s.number(name); return v }
 	p95, overhead, server := num("p95_s"), num("tool_call_overhead_s"), num("server_time_p50_s")
 	if p95 >= clientTimeout {
 		s.finding("p95_over_client_timeout", result.Critical, fmt.Sprintf(
 			"p95 is %s, beyond the 30s after which most clients give up.", secs(p95)), "")
 	}
-	if ratio := num("tail_ratio"); ratio >= heavyTail {
+	if ratio := num("tail_ratio"); ratio >= heavyTail && num("observed_p99_s") >= noticeable {
 		s.finding("heavy_tail", result.Warning, fmt.Sprintf(
 			"The tail is heavy: p99 is %s, %.1f times the median of %s. Something slows a few calls only, and tuning the common case will not reach it.",
 			s.secsOf("observed_p99_s"), ratio, s.secsOf("p50_s")), "")
@@ -175,9 +190,18 @@ func (s *sheet) latencyFindings(r requests) {
 		s.finding("truncated_streams", result.Warning, fmt.Sprintf("%d of %d answers ended without their end marker.", r.Truncated, r.Measured()), "")
 	}
 	s.errors(r)
-	s.protocol(r.Notes)
 	if len(s.probe.Findings) == before {
-		s.finding("nothing_notable", result.Info, fmt.Sprintf(
-			"p95 is %s, none of %d requests failed, and the tail is short.", secs(p95), r.Measured()), "")
+		s.finding("nothing_notable", result.Info, s.unremarkable(r), "")
 	}
+}
+
+func (s *sheet) unremarkable(r requests) string {
+	if _, ok := s.number("p95_s"); !ok {
+		return fmt.Sprintf("None of %d requests failed.", r.Measured())
+	}
+	tail := "the tail is short"
+	if ratio, _ := s.number("tail_ratio"); ratio >= heavyTail {
+		tail = fmt.Sprintf("p99 stays below %.0fms", 1e3*noticeable)
+	}
+	return fmt.Sprintf("p95 is %s, none of %d requests failed, and %s.", s.secsOf("p95_s"), r.Measured(), tail)
 }

@@ -45,6 +45,7 @@ func Probes(in Input) ([]result.Probe, []metrics.Caveat) {
 		}
 		s := newSheet(p.name)
 		p.measure(&in, s)
+		s.protocol(&in)
 		probes = append(probes, s.finish())
 		caveats = append(caveats, s.caveats...)
 	}

@@ -39,8 +39,8 @@ func (s *sheet) openLoop(in *Input, st *merge.Stage) {
 	}
 	s.caveat(rateNotSustained(in.Spec.Rate, achieved))
 	s.finding("rate_not_sustained", result.Warning, fmt.Sprintf(
-		"%.4g calls/s were asked for and %.4g calls/s went out: %d of %d arrivals were dropped at the limit of %d calls in flight.",
-		in.Spec.Rate, achieved, w.Dropped, w.Scheduled, in.Spec.MaxInFlight), "")
+		"%s calls/s were asked for and %s calls/s went out: %d of %d arrivals were dropped at the limit of %d calls in flight.",
+		digits(in.Spec.Rate, 4), digits(achieved, 4), w.Dropped, w.Scheduled, in.Spec.MaxInFlight), "")
 }
 
 // lateness is a nearest-rank percentile over all calls; Late holds only those

@@ -51,6 +51,11 @@ func (s *sheet) point(name string, level int, n int64) {
 	}
 }
 
+// slower reports a p95 far above the base; nil is not measured.
+func (l *Level) slower(base *float64) bool {
+	return base != nil && l.P95S != nil && *l.P95S > kneeMultiple**base
+}
+
 // knee finds the first level that is much slower than the first one.
 func (s *sheet) knee(levels []Level) {
 	n := int64(len(levels))
@@ -61,7 +66,7 @@ func (s *sheet) knee(levels []Level) {
 		return
 	}
 	s.put("baseline_p95_s", "s", *base, levels[0].Successes)
-	s.point("latency_knee_at", first(levels, func(l *Level) bool { return l.P95S != nil && *l.P95S > kneeMultiple**base }), n)
+	s.point("latency_knee_at", first(levels, func(l *Level) bool { return l.slower(base) }), n)
 	if levels[0].Successes < thinSample {
 		s.caveat(thinKnee(levels[0].Successes))
 	}
@@ -121,24 +126,27 @@ func (s *sheet) levelCaveats(levels []Level) {
 func (s *sheet) concurrencyFindings(levels []Level) {
 	held, limit := sustained(levels), saturation(levels)
 	top := levels[len(levels)-1].Concurrency
-	s.probe.Summary = fmt.Sprintf("%d callers sustained, no saturation up to %d", held, top)
+	s.probe.Summary = fmt.Sprintf("%s sustained, no saturation up to %d", callers(held), top)
 	if limit > 0 {
-		s.probe.Summary = fmt.Sprintf("%d callers sustained, saturation at %d", held, limit)
+		s.probe.Summary = fmt.Sprintf("%s sustained, saturation at %d", callers(held), limit)
 		l := levels[slices.IndexFunc(levels, func(l Level) bool { return l.Concurrency == limit })]
 		evidence := fmt.Sprintf("%d of %d failed, 95%% interval %.1f%%-%.1f%%", l.failed, l.total, 100*l.Interval.Lo, 100*l.Interval.Hi)
 		if limit == levels[0].Concurrency {
 			s.finding("broken_at_once", result.Critical, fmt.Sprintf(
-				"More than 5%% of the calls fail with %s already, so the cause is not the load.", plural(int64(limit), "caller", "callers")), evidence)
+				"More than 5%% of the calls fail with %s already, so the cause is not the load.", callers(limit)), evidence)
 			return
 		}
 		s.finding("saturation", result.Warning, fmt.Sprintf(
-			"From %d callers on more than 5%% of the calls fail; %d is the highest level that held.", limit, held), evidence)
+			"From %s on more than 5%% of the calls fail; %d is the highest level that held.", callers(limit), held), evidence)
 	}
-	if at := s.probe.Metrics["latency_knee_at"].Value; at != nil {
+	base := levels[0].P95S
+	if i := slices.IndexFunc(levels, func(l Level) bool { return l.slower(base) && *l.P95S >= noticeable }); i >= 0 {
 		s.finding("latency_knee", result.Warning, fmt.Sprintf(
-			"At %v callers p95 is more than three times that of the first level (%s): the target saturates by queueing.", at, s.secsOf("baseline_p95_s")), "")
+			"At %s p95 is %s, more than three times the %s at %s: calls queue up behind each other.",
+			callers(levels[i].Concurrency), secs(*levels[i].P95S), secs(*base), callers(levels[0].Concurrency)), "")
 	}
 	if peak, ok := s.probe.Metrics["peak_throughput_rps"].Number(); ok {
-		s.finding("peak_goodput", result.Info, fmt.Sprintf("The best goodput is %.4g successes/s at %v callers.", peak, s.probe.Metrics["peak_throughput_at"].Value), "")
+		at, _ := s.probe.Metrics["peak_throughput_at"].Number()
+		s.finding("peak_goodput", result.Info, fmt.Sprintf("The best goodput is %s successes/s at %s.", digits(peak, 3), callers(int(at))), "")
 	}
 }

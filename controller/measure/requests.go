@@ -6,7 +6,6 @@ import (
 	"ordeal/controller/merge"
 	"ordeal/controller/result"
 	"ordeal/metrics"
-	"ordeal/metrics/stat"
 )
 
 // requests counts the attempts of a tally as reliability sees them: when the
@@ -35,6 +34,13 @@ func (r requests) total() int64 {
 
 func (r requests) failed() int64 { return r.total() - r.Successes() }
 
+// forSuccesses is the remedy that brings so many successes at the share of
+// successes seen.
+func (r requests) forSuccesses(want int64) string {
+	have := max(1, r.Successes())
+	return fmt.Sprintf("--requests %d", (want*r.Measured()+have-1)/have)
+}
+
 // requests records the counts and error rates of a baseline stage, with the
 // caveats that follow from them.
 func (s *sheet) requests(r requests) {
@@ -60,7 +66,7 @@ func (s *sheet) requests(r requests) {
 	case r.total() == 0:
 		s.caveat(onlyRateLimited(n))
 	case r.failed() == 0:
-		s.caveat(zeroFailures(r.total(), stat.UpperBound(0, r.total(), confidence)))
+		s.caveat(zeroFailures(r.total()))
 	}
 	if r.quota && r.limited() > 0 {
 		s.caveat(rateLimitedLeftOut(r.limited(), n))
@@ -115,14 +121,6 @@ func (s *sheet) errors(r requests) {
 	}
 	s.finding("errors", sev, fmt.Sprintf("%d of %d requests failed (%.1f%%): %s.", r.Failures(), r.Measured(),
 		100*float64(r.Failures())/float64(r.Measured()), tally(r.Kinds, 6)), tally(r.Errors, 3))
-}
-
-// protocol reports what the target did against its protocol without failing.
-func (s *sheet) protocol(notes map[string]int64) {
-	if len(notes) > 0 {
-		s.finding("protocol", result.Info,
-			fmt.Sprintf("%s of the protocol seen in answers that were otherwise usable.", plural(int64(len(notes)), "violation", "violations")), tally(notes, 5))
-	}
 }
 
 // generator withholds times that our own side may have spent.

@@ -75,6 +75,13 @@ func (s *sheet) bound(name string, iv stat.Interval) {
 	s.probe.Metrics[name] = m
 }
 
+// decided is the interval a policy decides a rate of k/n on: the exact one, no
+// narrower than the one shown. Texts quote it, so that a page has one interval.
+func decided(k, n int64) stat.Interval {
+	exact, shown := stat.ClopperPearson(k, n, confidence), stat.Wilson(k, n, confidence)
+	return stat.Interval{Lo: min(exact.Lo, shown.Lo), Hi: max(exact.Hi, shown.Hi)}
+}
+
 func closed(iv stat.Interval) *metrics.Interval {
 	if math.IsNaN(iv.Lo) || math.IsNaN(iv.Hi) {
 		return nil
@@ -115,6 +122,16 @@ func (s *sheet) mean(name, unit string, d *metrics.Dist) {
 	}
 }
 
+// number is a metric that is there and that no caveat withholds.
+func (s *sheet) number(name string) (float64, bool) {
+	for _, c := range s.caveats {
+		if c.Effect != metrics.Annotate && slices.Contains(c.Metrics, name) {
+			return 0, false
+		}
+	}
+	return s.probe.Metrics[name].Number()
+}
+
 func (s *sheet) has(name string) bool { return s.probe.Metrics[name].Value != nil }
 
 // caveat takes a caveat as this probe's own.
@@ -137,9 +154,7 @@ func (s *sheet) ran(st *merge.Stage, needed ...string) bool {
 		return false
 	}
 	s.probe.DurationS += st.Elapsed.Seconds()
-	if st.Done < st.Planned {
-		s.caveat(partial(st.Name, st.Done, st.Planned))
-	}
+	s.whole(st)
 	observed := st.Tally != nil && st.Tally.Measured() > 0 ||
 		st.Behavior != nil && st.Behavior.Operations > 0 || st.Contract != nil
 	if !observed {
@@ -152,10 +167,17 @@ func (s *sheet) ran(st *merge.Stage, needed ...string) bool {
 	return observed
 }
 
+// whole notes a stage of which units are missing, or that a stop cut short.
+func (s *sheet) whole(st *merge.Stage) {
+	if st.Done < st.Planned || st.Partial {
+		s.caveat(partial(st.Name, st.Done, st.Planned))
+	}
+}
+
 // trajectories returns what a recovery stage observed, nil when that is nothing.
 func (s *sheet) trajectories(st *merge.Stage, needed ...string) *metrics.Behavior {
 	if st != nil && (st.Behavior == nil || st.Behavior.Operations == 0) {
-		st = &merge.Stage{Name: st.Name, Planned: st.Planned, Done: st.Done, Elapsed: st.Elapsed, Failures: st.Failures}
+		st = &merge.Stage{Name: st.Name, Planned: st.Planned, Done: st.Done, Partial: st.Partial, Elapsed: st.Elapsed, Failures: st.Failures}
 	}
 	if !s.ran(st, needed...) {
 		return nil

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 )
 
@@ -21,7 +22,7 @@ func secs(v float64) string {
 
 // secsOf writes a metric in seconds, - when there is none.
 func (s *sheet) secsOf(name string) string {
-	if v, ok := s.probe.Metrics[name].Number(); ok {
+	if v, ok := s.number(name); ok {
 		return secs(v)
 	}
 	return "-"
@@ -53,6 +54,42 @@ func some(texts []string, n int) string {
 	}
 	return fmt.Sprintf("%s and %d more", strings.Join(texts[:n], ", "), len(texts)-n)
 }
+
+// digits writes a number with n significant digits and never an exponent.
+func digits(v float64, n int) string {
+	short, err := strconv.ParseFloat(strconv.FormatFloat(v, 'g', n, 64), 64)
+	if err != nil {
+		return "-"
+	}
+	return strconv.FormatFloat(short, 'f', -1, 64)
+}
+
+// dollars writes four decimals, and three significant digits of what these
+// would hide.
+func dollars(v float64) string {
+	if v > 0 && v < 0.001 {
+		return "$" + digits(v, 3)
+	}
+	return fmt.Sprintf("$%.4f", v)
+}
+
+// ordinal is 1st, 2nd, 83rd, 95th.
+func ordinal(n int64) string {
+	ending := "th"
+	if tens := n / 10 % 10; tens != 1 {
+		switch n % 10 {
+		case 1:
+			ending = "st"
+		case 2:
+			ending = "nd"
+		case 3:
+			ending = "rd"
+		}
+	}
+	return fmt.Sprint(n, ending)
+}
+
+func callers(n int) string { return plural(int64(n), "caller", "callers") }
 
 func plural(n int64, one, many string) string {
 	if n == 1 {

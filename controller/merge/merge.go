@@ -9,10 +9,13 @@ import (
 	"ordeal/metrics"
 )
 
-// Merger adds results to a Summary. The zero value is ready.
+// Merger adds the results of one run to a Summary; all it needs is the run.
 type Merger struct {
+	Run string // results of others are ignored
+
 	summary Summary
-	seen    map[string]uint64 // unit → incarnation that counted
+	done    map[string]bool   // units that counted
+	handed  map[string]uint64 // unit → highest incarnation seen, from 1
 	planned map[string]int64  // unit → operations, for what had to be reissued
 	shares  map[string]*AgentShare
 }
@@ -27,7 +30,8 @@ type Planned struct {
 // arrive.
 func (m *Merger) Stage(name, probe string, level int, units []Planned) *Stage {
 	if m.planned == nil {
-		m.planned, m.seen, m.shares = map[string]int64{}, map[string]uint64{}, map[string]*AgentShare{}
+		m.planned, m.done = map[string]int64{}, map[string]bool{}
+		m.handed, m.shares = map[string]uint64{}, map[string]*AgentShare{}
 	}
 	for _, u := range units {
 		m.planned[u.Unit] = u.Operations
@@ -43,18 +47,44 @@ func (m *Merger) Stage(name, probe string, level int, units []Planned) *Stage {
 func (m *Merger) Add(r *wire.Result) bool {
 	st := m.summary.Stage(r.Stage)
 	operations, planned := m.planned[r.Unit]
-	if _, done := m.seen[r.Unit]; st == nil || !planned || done || !r.Final {
+	if r.Run != m.Run || st == nil || !planned {
 		m.summary.Ignored++
 		return false
 	}
-	m.seen[r.Unit] = r.Incarnation
-	if r.Incarnation > 1 {
-		m.summary.Reissued += operations * int64(r.Incarnation-1)
+	m.reissued(r, operations)
+	if m.done[r.Unit] || !r.Final {
+		m.summary.Ignored++
+		return false
 	}
-	m.share(r.Agent, operations)
+	m.done[r.Unit] = true
+	m.share(r.Agent, worked(r))
 	m.summary.Calls += r.Calls
 	st.add(r)
 	return true
+}
+
+// reissued counts what the target may have seen again: the unit's operations
+// once for every incarnation beyond the first, whichever of them counted.
+func (m *Merger) reissued(r *wire.Result, operations int64) {
+	before := max(m.handed[r.Unit], 1)
+	if r.Incarnation > before {
+		m.summary.Reissued += operations * int64(r.Incarnation-before)
+		m.handed[r.Unit] = r.Incarnation
+	}
+}
+
+// worked is the number of operations a result speaks of: of a unit that was
+// cut, or that a duration ended, fewer than were planned.
+func worked(r *wire.Result) int64 {
+	switch {
+	case r.Behavior != nil:
+		return r.Behavior.Operations + r.Behavior.Unmeasured
+	case r.Tally != nil:
+		return r.Tally.Calls()
+	case r.Contract != nil:
+		return int64(len(r.Contract.Cases))
+	}
+	return r.Calls
 }
 
 func (m *Merger) share(agent string, operations int64) {

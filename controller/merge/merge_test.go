@@ -82,6 +82,9 @@ func TestAdd(t *testing.T) {
 		{"Once", []*wire.Result{result("u0", 1, true)}, 1, 1, 0, 0},
 		{"RepeatIgnored", []*wire.Result{result("u0", 1, true), result("u0", 1, true)}, 1, 1, 1, 0},
 		{"StaleIncarnationIgnored", []*wire.Result{result("u0", 2, true), result("u0", 1, true)}, 1, 1, 1, 7},
+		{"LateIncarnationSeenTwice", []*wire.Result{result("u0", 1, true), result("u0", 2, true)}, 1, 1, 1, 7},
+		{"ThreeIncarnationsInAnyOrder", []*wire.Result{result("u0", 2, true), result("u0", 3, true), result("u0", 1, true)}, 1, 1, 2, 14},
+		{"OtherRunIgnored", []*wire.Result{{Run: "r2", Stage: "s", Unit: "u0", Incarnation: 2, Final: true, Agent: "a", Calls: 1}}, 0, 0, 1, 0},
 		{"PartOfDeadIncarnationDropped", []*wire.Result{result("u0", 1, false), result("u0", 2, true)}, 1, 1, 1, 7},
 		{"UnplannedUnitIgnored", []*wire.Result{result("u9", 1, true)}, 0, 0, 1, 0},
 	}
@@ -99,6 +102,34 @@ func TestAdd(t *testing.T) {
 			}
 			if st.Planned != 2 {
 				t.Errorf("planned %d, want 2", st.Planned)
+			}
+		})
+	}
+}
+
+// An agent's share is what it worked, not what was planned for it.
+func TestShareIsWhatWasWorked(t *testing.T) {
+	rng := rand.New(rand.NewPCG(1, 2))
+	tests := []struct {
+		name   string
+		result wire.Result
+		want   int64
+	}{
+		{"Tally", wire.Result{Calls: 5, Tally: tally(rng, 3)}, 3},
+		{"Behavior", wire.Result{Calls: 5, Tally: tally(rng, 5), Behavior: &metrics.Behavior{Operations: 2, Unmeasured: 1}}, 3},
+		{"Contract", wire.Result{Calls: 6, Contract: &wire.ContractResult{Cases: make([]wire.CaseResult, 3)}}, 3},
+		{"CallsOnly", wire.Result{Calls: 3}, 3},
+		{"Failed", wire.Result{Failure: &wire.Failure{Class: "unreachable"}}, 0},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			var m Merger
+			m.Stage("s", "latency", 0, []Planned{{"u0", 880}})
+			r := tt.result
+			r.Stage, r.Unit, r.Incarnation, r.Final, r.Agent = "s", "u0", 1, true, "a"
+			m.Add(&r)
+			if got := m.Summary().Fleet[0].Operations; got != tt.want {
+				t.Errorf("%d operations, want %d", got, tt.want)
 			}
 		})
 	}

@@ -41,7 +41,7 @@ type Stage struct {
 type AgentShare struct {
 	ID         string
 	Units      int64
-	Operations int64
+	Operations int64 // worked
 }
 
 // Stage returns the stage of that name, nil when the run had none.

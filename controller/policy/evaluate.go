@@ -64,7 +64,7 @@ func (c *court) verdict(checks []judged, rows []result.Dimension) result.Verdict
 		score, why := c.capped(*v.UncappedScore, checks)
 		v.Score, v.CapReason = &score, why
 	}
-	v.Passed = c.passed(&v, checks)
+	v.Passed = c.passed(&v, checks, rows)
 	return v
 }
 
@@ -75,8 +75,8 @@ const minimumCoverage = 0.5
 // passed decides. What makes a run unfit for a verdict comes before what speaks
 // against it: of a run that measured too little, neither answer would be one
 // to the question the policy asks.
-func (c *court) passed(v *result.Verdict, checks []judged) *bool {
-	blocked := c.unfit(v)
+func (c *court) passed(v *result.Verdict, checks []judged, rows []result.Dimension) *bool {
+	blocked := c.unfit(v, rows)
 	failed, undecided, unproven := with(checks, result.Fail), with(checks, result.Undecided), with(checks, result.Unproven)
 	v.Reasons = append(blocked, c.reasons(v, failed, undecided, unproven)...)
 	open := len(undecided) > 0 || c.Strict && len(unproven) > 0
@@ -107,19 +107,36 @@ func (c *court) reasons(v *result.Verdict, failed, undecided, unproven []judged)
 	return out
 }
 
-// unfit lists what keeps a run from having a verdict at all.
-func (c *court) unfit(v *result.Verdict) []string {
+// unfit lists what keeps a run from having a verdict at all, and what would
+// bring one.
+func (c *court) unfit(v *result.Verdict, rows []result.Dimension) []string {
 	why := []string{}
 	switch {
 	case v.Score == nil:
 		why = append(why, "no verdict: nothing the policy gives weight to was measured")
 	case !(v.MeasuredWeight/v.GradedWeight > minimumCoverage):
-		why = append(why, fmt.Sprintf("no verdict: %g of %g points of policy weight measured, more than half are needed", v.MeasuredWeight, v.GradedWeight))
+		why = append(why, fmt.Sprintf("no verdict: %g of %g policy points measured; over half needed", v.MeasuredWeight, v.GradedWeight))
+		why = append(why, c.missing(rows)...)
 	}
 	if c.oracleSilent() {
 		why = append(why, "no verdict: the effects of writes were to be read back and were not measured")
 	}
 	return why
+}
+
+// missing tells in one line which dimensions the policy asks about and the run
+// did not measure, and why.
+func (c *court) missing(rows []result.Dimension) []string {
+	var parts []string
+	for _, row := range rows {
+		if row.Points == nil && c.graded(row.Dimension) {
+			parts = append(parts, fmt.Sprintf("%s (%g points; %s)", row.Dimension, row.Weight, strings.TrimSuffix(row.Note, ".")))
+		}
+	}
+	if len(parts) == 0 {
+		return nil
+	}
+	return []string{"for a verdict measure more of: " + strings.Join(parts, ", ")}
 }
 
 // oracleSilent reports that the state was to be read and the answer is missing.

@@ -42,15 +42,21 @@ func (c *court) breakdown(checks []judged) []result.Dimension {
 }
 
 // dimension is the plain mean of the measured checks of one probe, in points
-// of its weight.
+// of its weight. Points that rest on one check of several say so.
 func (c *court) dimension(name string, weight float64, checks []judged) result.Dimension {
 	row := result.Dimension{Dimension: name, Weight: weight}
 	sum, measured := 0.0, 0
 	var worst *judged
+	var open []judged
 	for i, j := range checks {
-		if j.t.probe != name || !j.measured() {
+		switch {
+		case j.t.probe != name:
+			continue
+		case !j.measured():
+			open = append(open, j)
 			continue
 		}
+		row.Note = j.t.label + " only"
 		sum, measured = sum+*j.Score, measured+1
 		if j.missed() && (worst == nil || *j.Score < *worst.Score) {
 			worst = &checks[i]
@@ -59,14 +65,30 @@ func (c *court) dimension(name string, weight float64, checks []judged) result.D
 	if measured == 0 {
 		row.NotScored = c.notScored(name)
 		row.Note = notScoredNote[row.NotScored]
+		if row.NotScored == "not_measured" && len(open) > 0 {
+			row.Note = strings.TrimPrefix(open[0].Reason, "not measured: ")
+		}
 		return row
 	}
 	points := sum / float64(measured) / 100 * weight
 	row.Points = &points
-	if worst != nil {
+	switch {
+	case worst != nil:
 		row.Note = worst.Reason
+	case measured == 1 && len(open) > 0:
+		row.Note += "; " + labels(open) + " not measured"
+	default:
+		row.Note = ""
 	}
 	return row
+}
+
+func labels(checks []judged) string {
+	var out []string
+	for _, j := range checks {
+		out = append(out, j.t.label)
+	}
+	return strings.Join(out, ", ")
 }
 
 func (c *court) notScored(name string) string {
@@ -142,5 +164,5 @@ func (c *court) capped(score float64, checks []judged) (float64, string) {
 	if len(failed) == 0 || score <= ceiling {
 		return score, ""
 	}
-	return ceiling, fmt.Sprintf("capped at %g from %.1f: %s (%s)", ceiling, score, why, strings.Join(named[:min(2, len(named))], ", "))
+	return ceiling, fmt.Sprintf("%s (%s)", why, strings.Join(named[:min(2, len(named))], ", "))
 }

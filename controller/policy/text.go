@@ -3,6 +3,7 @@ package policy
 import (
 	"fmt"
 	"math"
+	"strconv"
 	"strings"
 
 	"ordeal/controller/result"
@@ -74,6 +75,15 @@ func duration(s float64) string {
 	return fmt.Sprintf("%.2fs", s)
 }
 
+// dollars writes four decimals, below $0.001 three significant digits.
+func dollars(v float64) string {
+	short, err := strconv.ParseFloat(strconv.FormatFloat(v, 'g', 3, 64), 64)
+	if v <= 0 || v >= 0.001 || err != nil {
+		return fmt.Sprintf("$%.4f", v)
+	}
+	return "$" + strconv.FormatFloat(short, 'f', -1, 64)
+}
+
 // format writes a value in the unit of its threshold.
 func format(v float64, unit string) string {
 	switch unit {
@@ -82,7 +92,7 @@ func format(v float64, unit string) string {
 	case "rate":
 		return fmt.Sprintf("%.1f%%", 100*v)
 	case "$":
-		return fmt.Sprintf("$%.4f", v)
+		return dollars(v)
 	case "x":
 		return fmt.Sprintf("%.2fx", v)
 	}

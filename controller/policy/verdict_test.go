@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"ordeal/controller/result"
+	"ordeal/metrics"
 )
 
 // TestVerdict walks from a run that passes to every way of not passing.
@@ -32,16 +33,16 @@ func TestVerdict(t *testing.T) {
 			[]string{"undecided: more requests needed for error_rate_max (40 calls measured, about 340 needed)",
 				"unproven: met, but not proven at this sample size: recovery_rate_min"}},
 		{"UndecidedByPoint", "decision: point\n", set(flawless(40), "latency", "error_rate", of(0.075, 40)), "fail", 89,
-			"capped at 89 from 92.9: check failed (error_rate_max)", []string{"failed: error_rate_max"}},
+			"check failed (error_rate_max)", []string{"failed: error_rate_max"}},
 		{"Failed", "", set(flawless(400), "contract", "accepted_invalid", of(int64(9), 9)), "fail", 89,
-			"capped at 89 from 89.3: check failed (contract_invalid_accepted_max)", []string{"failed: contract_invalid_accepted_max"}},
+			"check failed (contract_invalid_accepted_max)", []string{"failed: contract_invalid_accepted_max"}},
 		{"FailedBelowPassScore", "pass_score: 95\n", set(flawless(400), "contract", "accepted_invalid", of(int64(9), 9)), "fail", 89,
-			"capped at 89 from 89.3: check failed (contract_invalid_accepted_max)", []string{"failed: contract_invalid_accepted_max", "score 89.0 is below pass_score 95"}},
+			"check failed (contract_invalid_accepted_max)", []string{"failed: contract_invalid_accepted_max", "score 89.0 is below pass_score 95"}},
 		{"FailedAbsolute", "", set(set(flawless(400), "contract", "crash_rate", of(0.2, 15)), "latency", "p95_s", within(9.0, 8, 10, 400)), "fail", 49,
-			"capped at 49 from 77.9: absolute check failed (contract_crash_rate_max)",
+			"absolute check failed (contract_crash_rate_max)",
 			[]string{"failed: p95_latency_ms, contract_crash_rate_max", "score 49.0 is below pass_score 75"}},
 		{"NamesTwoOfThree", "fail_cap: 20\nabsolute_fail_cap: 20\n", set(set(set(flawless(400), "contract", "accepted_invalid", of(int64(9), 9)), "latency", "p95_s", within(9.0, 8, 10, 400)), "latency", "error_rate", of(0.5, 400)), "fail", 20,
-			"capped at 20 from 63.6: check failed (p95_latency_ms, error_rate_max)", []string{"failed: p95_latency_ms, error_rate_max, contract_invalid_accepted_max", "score 20.0 is below pass_score 75"}},
+			"check failed (p95_latency_ms, error_rate_max)", []string{"failed: p95_latency_ms, error_rate_max, contract_invalid_accepted_max", "score 20.0 is below pass_score 75"}},
 		{"BelowTheCapAlready", "fail_cap: 99\n", set(flawless(400), "contract", "accepted_invalid", of(int64(9), 9)), "fail", 100 - 100*7.5/70, "",
 			[]string{"failed: contract_invalid_accepted_max"}},
 		{"FailedBeatsUndecided", "", set(set(flawless(400), "contract", "accepted_invalid", of(int64(9), 9)), "latency", "error_rate", of(0.075, 40)), "fail", 100 - 100*(5+7.5)/70, "",
@@ -88,8 +89,8 @@ func TestCoverage(t *testing.T) {
 	}{
 		{"All", "", []string{"latency", "cost", "contract", "behavior"}, 85, 85, "pass", ""},
 		{"WithoutCost", "", []string{"latency", "contract", "behavior"}, 85, 70, "pass", ""},
-		{"ContractAlone", "", []string{"contract"}, 85, 15, "none", "no verdict: 15 of 85 points of policy weight measured, more than half are needed"},
-		{"ExactlyHalf", "thresholds: {error_rate_max: 1, cost_per_request_max: 1}\nweights: {latency: 5, cost: 5}\n", []string{"latency"}, 10, 5, "none", "no verdict: 5 of 10 points of policy weight measured, more than half are needed"},
+		{"ContractAlone", "", []string{"contract"}, 85, 15, "none", "no verdict: 15 of 85 policy points measured; over half needed; for a verdict measure more of: latency (20 points; the probe did not run), cost (15 points; the probe did not run), behavior (35 points; the probe did not run)"},
+		{"ExactlyHalf", "thresholds: {error_rate_max: 1, cost_per_request_max: 1}\nweights: {latency: 5, cost: 5}\n", []string{"latency"}, 10, 5, "none", "no verdict: 5 of 10 policy points measured; over half needed; for a verdict measure more of: cost (5 points; the probe did not run)"},
 		{"JustAboveHalf", "thresholds: {error_rate_max: 1, cost_per_request_max: 1}\nweights: {latency: 5.01, cost: 5}\n", []string{"latency"}, 10.01, 5.01, "pass", ""},
 		{"OneLinePolicy", "thresholds: {error_rate_max: 1}\n", []string{"latency"}, 20, 20, "pass", ""},
 		{"NothingMeasured", "", nil, 85, 0, "none", "no verdict: nothing the policy gives weight to was measured"},
@@ -126,8 +127,43 @@ func TestCoverage(t *testing.T) {
 func TestFailureWithoutCoverage(t *testing.T) {
 	in := Input{Probes: []result.Probe{probe("contract", values{"crash_rate": of(0.5, 4)})}}
 	out := Evaluate(Default(), in)
-	if passed(out) != "none" || *out.Verdict.Score != 0 || len(out.Verdict.Reasons) != 3 {
+	if passed(out) != "none" || *out.Verdict.Score != 0 || len(out.Verdict.Reasons) != 4 {
 		t.Errorf("%s, %+v", passed(out), out.Verdict)
+	}
+}
+
+// Full points that rest on one check of several say which; a dimension without
+// any says what withheld its number.
+func TestNotesOfWhatIsMissing(t *testing.T) {
+	note := func(in Input, dimension string) string {
+		for _, row := range Evaluate(Default(), in).Breakdown {
+			if row.Dimension == dimension {
+				return row.Note
+			}
+		}
+		return ""
+	}
+	in := Input{Probes: []result.Probe{probe("latency", values{"error_rate": of(0.0, 400)}),
+		probe("cost", values{"cost_per_request": metrics.Measured{Caveats: []string{"cost.no_price"}}})},
+		Caveats: []metrics.Caveat{{ID: "cost.no_price", Probe: "cost", Metrics: []string{"cost_per_request"}, Effect: metrics.Suppress,
+			Reason: "No price is known.", Remedy: "--price-in and --price-out"}}}
+	if got := note(in, "latency"); got != "error rate only; p95 latency, p99 latency not measured" {
+		t.Errorf("latency: %q", got)
+	}
+	if got := note(in, "cost"); got != "No price is known. Remedy: --price-in and --price-out" {
+		t.Errorf("cost: %q", got)
+	}
+	in.Probes[0] = probe("latency", values{"error_rate": of(0.0, 400), "p95_s": within(1.0, 0.9, 1.1, 400)})
+	if got := note(in, "latency"); got != "" {
+		t.Errorf("latency with two checks: %q", got)
+	}
+}
+
+func TestSmallSumsKeepTheirDigits(t *testing.T) {
+	for v, want := range map[float64]string{0: "$0.0000", 0.0000123456: "$0.0000123", 0.05: "$0.0500"} {
+		if got := format(v, "$"); got != want {
+			t.Errorf("%g: %q, want %q", v, got, want)
+		}
 	}
 }
 

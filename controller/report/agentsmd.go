@@ -35,6 +35,7 @@ func AgentsMD(w io.Writer, doc *result.Document, previous []byte, now time.Time)
 	p.verdict(r)
 	p.whereScoreWent(r)
 	p.things(r)
+	p.undeclared(r)
 	current := stateOf(r, now)
 	if before, found := readState(previous); before != nil {
 		p.since(before, current)

@@ -158,3 +158,93 @@ func TestShellQuote(t *testing.T) {
 		}
 	}
 }
+
+// guideOf renders the guide of a document.
+func guideOf(t *testing.T, doc *result.Document) string {
+	t.Helper()
+	return string(rendered(t, func(w io.Writer) error { return AgentsMD(w, doc, nil, now) }))
+}
+
+// Each case stands with the rule it breaks, and of many only the first few.
+func TestGuideListsCasesWithTheirRules(t *testing.T) {
+	for doc, want := range map[*result.Document]string{
+		failing():  "- Cases, with what the schema says:\n  - `add_note: missing_required[text]`: at /: required: text is missing \\<b>\n  - `search_notes: wrong_type[limit]`\n",
+		degraded(): "  - `summarize: null_required[query]`\n  - and 1 more\n",
+	} {
+		if guide := guideOf(t, doc); !strings.Contains(guide, want) {
+			t.Errorf("no %q in\n%s", want, guide)
+		}
+	}
+}
+
+// A schema that forbids little leaves fields without bounds; they are named,
+// not counted as a thing to fix.
+func TestGuideNamesUndeclaredBounds(t *testing.T) {
+	doc := degraded()
+	metrics := doc.Probes[indexOf(t, doc, "contract")].Metrics
+	metrics["schema_strictness"] = num(0.6, "rate", 15)
+	if guide := guideOf(t, doc); strings.Contains(guide, "declare what you reject") {
+		t.Error("advice for a schema that declares enough")
+	}
+	metrics["schema_strictness"] = num(0.4, "rate", 15)
+	guide := guideOf(t, doc)
+	for _, want := range []string{"## For information: declare what you reject", "forbid 40.0% of", "- `echo.query`: no `minLength, maxLength`\n"} {
+		if !strings.Contains(guide, want) {
+			t.Errorf("no %q in\n%s", want, guide)
+		}
+	}
+}
+
+func indexOf(t *testing.T, doc *result.Document, probe string) int {
+	t.Helper()
+	i := slices.IndexFunc(doc.Probes, func(p result.Probe) bool { return p.Name == probe })
+	if i < 0 {
+		t.Fatalf("no probe %s", probe)
+	}
+	return i
+}
+
+// What a server does against the protocol has a section, and a knee one whose
+// check speaks of times, not of errors.
+func TestSectionsOfFindings(t *testing.T) {
+	doc := passing()
+	at := indexOf(t, doc, "latency")
+	doc.Probes[at].Findings = []result.Finding{
+		{ID: "contract.protocol", Severity: result.Warning, Message: "Protocol: line 3 on stdout is no JSON: hello `x` (seen 3 times)."},
+		{ID: "contract.protocol", Severity: result.Warning, Message: "Protocol: an answer to a notification."},
+		{ID: "concurrency.latency_knee", Severity: result.Warning, Message: "At 4 callers p95 is 0.90s."},
+		{ID: "concurrency.peak_goodput", Severity: result.Info, Message: "The best goodput is 5 successes/s."},
+	}
+	if got, want := sectionsOf(t, doc), []string{"Slows down under concurrent callers", "Messages that break the protocol"}; !slices.Equal(got, want) {
+		t.Errorf("got %q, want %q", got, want)
+	}
+	guide := guideOf(t, doc)
+	for _, want := range []string{
+		"**FINDING: 2 kinds of messages break the protocol**", "- From the server: line 3 on stdout is no JSON: hello \\`x\\` (seen 3 times).",
+		"**FINDING: At 4 callers p95 is 0.90s**", "Fixed when: Run the concurrency probe: p95 of every level is within three times that of the first, or below 50 ms.",
+	} {
+		if !strings.Contains(guide, want) {
+			t.Errorf("no %q in\n%s", want, guide)
+		}
+	}
+}
+
+// A tail of milliseconds is noise of the machine.
+func TestShortTailIsNoSection(t *testing.T) {
+	for p99, want := range map[float64]int{0.049: 0, 0.051: 1} {
+		doc := passing()
+		m := doc.Probes[indexOf(t, doc, "latency")].Metrics
+		m["tail_ratio"], m["observed_p99_s"] = num(8, "x", 100), num(p99, "s", 100)
+		if got := sectionsOf(t, doc); len(got) != want {
+			t.Errorf("p99 %v: sections %q", p99, got)
+		}
+	}
+}
+
+func TestGoServersGetATypedInput(t *testing.T) {
+	doc := failing()
+	doc.Target.Language = "go"
+	if guide := guideOf(t, doc); !strings.Contains(guide, "mcp.AddTool(server,") || !strings.Contains(guide, "in add_noteInput)") {
+		t.Errorf("no typed input in\n%s", guide)
+	}
+}

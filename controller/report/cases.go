@@ -13,6 +13,7 @@ type malformed struct {
 	Tool      string          `json:"tool"`
 	Label     string          `json:"label"`
 	Kind      string          `json:"kind"`
+	Why       string          `json:"why"` // the rule of the schema that forbids it
 	Path      string          `json:"path"`
 	Forbidden bool            `json:"forbidden"`
 	Outcome   string          `json:"outcome"` // one of fates

@@ -44,15 +44,11 @@ func (r *reading) caseEvidence(keep func(malformed) bool) []string {
 	if len(hits) == 0 {
 		return nil
 	}
-	var labels []string
-	for i, c := range hits {
-		if i == 6 {
-			labels = append(labels, fmt.Sprintf("%d more", len(hits)-i))
-			break
-		}
-		labels = append(labels, code(fit(clean(strings.TrimPrefix(c.Tool+": "+cmp.Or(c.Label, c.Kind), ": ")), 60)))
+	lead := "Cases:"
+	if slices.ContainsFunc(hits, func(c malformed) bool { return c.Why != "" }) {
+		lead = "Cases, with what the schema says:"
 	}
-	out := []string{"Cases: " + strings.Join(labels, ", ")}
+	out := []string{lead + caseList(hits)}
 	first := hits[0]
 	if first.Exit != "" {
 		out = append(out, "Process afterwards: "+esc(fit(clean(first.Exit), 120)))
@@ -66,6 +62,27 @@ func (r *reading) caseEvidence(keep func(malformed) bool) []string {
 		out = append(out, reproduceWith+"\n\n"+indent(reproducer(*c), "  "))
 	}
 	return out
+}
+
+// maxCases bounds the cases a section lists.
+const maxCases = 8
+
+// caseList is one line per case, below a list item.
+func caseList(cases []malformed) string {
+	var b strings.Builder
+	for i, c := range cases {
+		if i == maxCases {
+			fmt.Fprintf(&b, "\n  - and %d more", len(cases)-i)
+			break
+		}
+		b.WriteString("\n  - " + code(fit(clean(strings.TrimPrefix(c.Tool+": "+cmp.Or(c.Label, c.Kind), ": ")), 60)))
+		if why := clean(c.Why); why != "" {
+			b.WriteString(": " + esc(fit(why, 100)))
+		} else if !c.Forbidden {
+			b.WriteString(": no rule against it")
+		}
+	}
+	return b.String()
 }
 
 // reproduceWith leads a reproducer.

@@ -52,7 +52,9 @@ func TestGolden(t *testing.T) {
 		golden(t, "refused.scorecard", rendered(t, func(w io.Writer) error { return Refused(w, refused(), ScorecardOptions{}) }))
 	})
 	t.Run("since", func(t *testing.T) {
-		before := rendered(t, func(w io.Writer) error { return AgentsMD(w, failing(), nil, now) })
+		older := failing()
+		older.Target = degraded().Target
+		before := rendered(t, func(w io.Writer) error { return AgentsMD(w, older, nil, now) })
 		golden(t, "since.agents.md", rendered(t, func(w io.Writer) error { return AgentsMD(w, degraded(), before, now) }))
 	})
 }

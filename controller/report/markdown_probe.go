@@ -3,6 +3,7 @@ package report
 import (
 	"cmp"
 	"maps"
+	"reflect"
 	"slices"
 
 	"ordeal/controller/result"
@@ -42,12 +43,12 @@ func (p *page) phase(r *reading, phase reportPhase) {
 func (p *page) probe(r *reading, probe result.Probe) {
 	p.heading(3, esc(probeName(probe.Name)))
 	p.line(esc(sentence(summaryText(probe))))
-	p.scalars(probe)
+	p.scalars(r, probe)
 	if probe.Name == "contract" {
 		p.caseKinds(r)
 	}
 	for _, name := range metricsInOrder(probe.Metrics) {
-		if probe.Name == "contract" && (name == "cases" || name == "outcome_by_case") {
+		if probe.Name == "contract" && (name == "cases" || name == "outcome_by_case") || r.repeats(probe, name) {
 			continue
 		}
 		p.structured(name, probe.Metrics[name].Value)
@@ -55,16 +56,31 @@ func (p *page) probe(r *reading, probe result.Probe) {
 	p.findings(probe)
 }
 
-// scalars is the table of the metrics that are one value.
-func (p *page) scalars(probe result.Probe) {
+// repeats reports a metric of the cost probe that is the latency probe's own:
+// both read the same calls.
+func (r *reading) repeats(probe result.Probe, name string) bool {
+	m, same := r.probe("latency"), probe.Metrics[name]
+	if probe.Name != "cost" || m == nil {
+		return false
+	}
+	other, ok := m.Metrics[name]
+	return ok && other.N == same.N && reflect.DeepEqual(other.Value, same.Value)
+}
+
+// scalars is the table of the metrics that are one value. Rows that would hold
+// nothing, and no caveat to say why, are left out.
+func (p *page) scalars(r *reading, probe result.Probe) {
 	var body [][]string
 	for _, name := range metricsInOrder(probe.Metrics) {
 		m := probe.Metrics[name]
 		if _, isMap := m.Value.(map[string]any); isMap || len(rows(m.Value)) > 0 {
 			continue
 		}
+		if m.Value == nil && len(m.Caveats) == 0 || r.repeats(probe, name) {
+			continue
+		}
 		unit := unitOf(name, m.Unit)
-		value := escCell(scalar(m.Value, unit))
+		value := cmp.Or(escCell(scalar(m.Value, unit)), "none")
 		if len(m.Caveats) > 0 {
 			value += " ~"
 		}

@@ -89,10 +89,16 @@ func rate(v float64) string {
 
 // dollars shows four decimals, below $0.001 three significant digits.
 func dollars(v float64) string {
-	if a := math.Abs(v); a > 0 && a < 0.001 {
+	a := math.Abs(v)
+	switch {
+	case a == 0 || a >= 0.001:
+		return "$" + plain(v, 4)
+	case a < 1e-9:
 		return "$" + strconv.FormatFloat(v, 'g', 3, 64)
 	}
-	return "$" + plain(v, 4)
+	// The decimals that leave three significant digits.
+	text := strconv.FormatFloat(v, 'f', 2-int(math.Floor(math.Log10(a))), 64)
+	return "$" + strings.TrimRight(text, "0")
 }
 
 func perSecond(v float64) string {

@@ -167,6 +167,8 @@ func summaryText(p result.Probe) string {
 		return "did not complete: " + clean(p.Error)
 	case !p.Applicable && p.Summary == "":
 		return "not applicable to this target"
+	case !p.Applicable && strings.HasPrefix(p.Summary, "not "): // applicable, measured, run
+		return clean(p.Summary)
 	case !p.Applicable:
 		return "not applicable: " + clean(p.Summary)
 	}

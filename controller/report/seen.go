@@ -2,6 +2,7 @@ package report
 
 import (
 	"fmt"
+	"strings"
 
 	"ordeal/controller/result"
 )
@@ -132,12 +133,16 @@ func seenLatency(r *reading) (string, []string) {
 	return checkName(c.Key) + " " + actualText(*c) + ", limit " + limitText(*c), observed
 }
 
-// heavyTail is the p99/p50 from which a tail is a matter of its own.
-const heavyTail = 3
+// heavyTail is the p99/p50 from which a tail is a matter of its own, provided
+// that its p99 takes this many seconds.
+const (
+	heavyTail  = 3
+	noticeable = 0.05
+)
 
 func seenTail(r *reading) (string, []string) {
 	ratio, ok := r.number("latency", "tail_ratio")
-	if !ok || ratio < heavyTail {
+	if slow, _ := r.number("latency", "observed_p99_s"); !ok || ratio < heavyTail || slow < noticeable {
 		return "", nil
 	}
 	p99 := r.text("latency", "p99_s")
@@ -200,3 +205,21 @@ func plural(n float64, one, many string) string {
 	}
 	return count(n) + " " + many
 }
+
+// seenProtocol takes the sentences of the findings: one for each thing the
+// server does against its protocol.
+func seenProtocol(r *reading) (string, []string) {
+	var observed []string
+	for _, f := range r.actionable() {
+		if strings.HasSuffix(f.ID, ".protocol") {
+			observed = append(observed, "From the server: "+esc(fit(strings.TrimPrefix(clean(f.Message), "Protocol: "), 240)))
+		}
+	}
+	if len(observed) == 0 {
+		return "", nil
+	}
+	return plural(float64(len(observed)), "kind of message breaks", "kinds of messages break") + " the protocol", observed
+}
+
+// seenQueueing leaves the words to the finding of the probe.
+func seenQueueing(*reading) (string, []string) { return "", nil }

@@ -10,6 +10,10 @@ import (
 // Movement is claimed only where the evidence shows it.
 func (p *page) since(before, now *state) {
 	p.heading(2, "Since the last scan")
+	if before.Target != now.Target {
+		p.line("- The previous guide was for ", code(before.Target), ", this one is for ", code(now.Target), ": not compared.")
+		return
+	}
 	for _, w := range mismatches(before, now) {
 		p.line("- **Not like for like:** ", w)
 	}
@@ -36,14 +40,11 @@ func (p *page) since(before, now *state) {
 	}
 }
 
-// mismatches names what keeps two runs from being compared.
+// mismatches names what keeps two runs of one target from being like for like.
 func mismatches(before, now *state) []string {
 	var out []string
 	if before.foreign {
 		out = append(out, "the previous guide was written by RateMyAgent, another instrument.")
-	}
-	if before.Target != now.Target {
-		out = append(out, "the previous guide was for "+code(before.Target)+", this one is for "+code(now.Target)+".")
 	}
 	if before.Tool != now.Tool && !(before.foreign && before.Tool == "") {
 		out = append(out, "another tool was called: "+code(before.Tool)+" then, "+code(now.Tool)+" now.")

@@ -67,7 +67,6 @@ func TestMismatches(t *testing.T) {
 		want   []string
 	}{
 		{"Same", func(s *state) { s.Args = json.RawMessage(`{"r":2,"q":1}`) }, nil},
-		{"Target", func(s *state) { s.Target = "b`" }, []string{"the previous guide was for `a`, this one is for `` b` ``."}},
 		{"Tool", func(s *state) { s.Tool = "u" }, []string{"another tool was called: `t` then, `u` now."}},
 		{"Args", func(s *state) { s.Args = json.RawMessage(`{"q":2}`) }, []string{"the tool was called with other arguments."}},
 		{"Hash", func(s *state) { s.Comparability, s.Fields = "h2", map[string]string{"seed": "2", "policy": "p"} }, []string{"the comparability hash differs in `seed`."}},
@@ -89,7 +88,9 @@ func TestSinceReadsRateMyAgent(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	guide := string(rendered(t, func(w io.Writer) error { return AgentsMD(w, degraded(), previous, now) }))
+	doc := degraded()
+	doc.Target.Name = "failing-mock"
+	guide := string(rendered(t, func(w io.Writer) error { return AgentsMD(w, doc, previous, now) }))
 	for _, want := range []string{
 		"written by RateMyAgent, another instrument",
 		"Score: 10.4 -> 80.7",
@@ -100,6 +101,18 @@ func TestSinceReadsRateMyAgent(t *testing.T) {
 		if !strings.Contains(guide, want) {
 			t.Errorf("no %q in\n%s", want, guide)
 		}
+	}
+}
+
+// The guide of another target says nothing about this one.
+func TestSinceOfAnotherTarget(t *testing.T) {
+	previous := rendered(t, func(w io.Writer) error { return AgentsMD(w, failing(), nil, now) })
+	doc := degraded()
+	doc.Target.Name = "b`"
+	_, since, _ := strings.Cut(string(rendered(t, func(w io.Writer) error { return AgentsMD(w, doc, previous, now) })), "## Since the last scan\n\n")
+	since, _, _ = strings.Cut(since, "\n\n")
+	if want := "- The previous guide was for `notes-server`, this one is for `` b` ``: not compared."; since != want {
+		t.Errorf("got %q, want %q", since, want)
 	}
 }
 

@@ -34,7 +34,7 @@ func TestVerdict(t *testing.T) {
 		{"FailOther", result.Verdict{Passed: no, Score: ptr(90.0), PassScore: 75, Reasons: []string{"something else."}}, checks(result.Pass), false, "FAIL: something else."},
 		{"Undecided", result.Verdict{Score: ptr(90.0), PassScore: 75, Reasons: []string{"undecided: more requests needed"}}, checks(result.Pass, result.Undecided), false, "NO VERDICT: the evidence does not decide error rate."},
 		{"Strict", result.Verdict{Score: ptr(90.0), PassScore: 75, Reasons: []string{"strict: met, but not proven"}}, checks(result.Unproven), false, "NO VERDICT: the evidence does not decide p95 latency."},
-		{"Coverage", result.Verdict{Score: ptr(90.0), Reasons: []string{"no verdict: 15 of 85 points of policy weight measured", "undecided: x"}}, checks(result.Undecided), false, "NO VERDICT: 15 of 85 points of policy weight measured."},
+		{"Coverage", result.Verdict{Score: ptr(90.0), Reasons: []string{"no verdict: 15 of 85 policy points measured; over half needed", "for a verdict measure more of: cost", "undecided: x"}}, checks(result.Undecided), false, "NO VERDICT: 15 of 85 policy points measured; over half needed."},
 		{"NoReason", result.Verdict{Score: ptr(90.0)}, nil, false, "NO VERDICT: too little was measured."},
 		{"NoScore", result.Verdict{}, nil, false, "NO SCORE: no threshold could be evaluated."},
 		{"Partial", result.Verdict{}, nil, true, "NO SCORE: no threshold could be evaluated. Partial run."},

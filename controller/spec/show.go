@@ -1,6 +1,7 @@
 package spec
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"time"
@@ -14,7 +15,9 @@ func (s *Spec) JSON() (json.RawMessage, error) {
 		return nil, fmt.Errorf("encode spec: %w", err)
 	}
 	fields := map[string]any{}
-	if err := json.Unmarshal(raw, &fields); err != nil {
+	dec := json.NewDecoder(bytes.NewReader(raw))
+	dec.UseNumber() // a float64 would change an integer above 2^53 in the arguments
+	if err := dec.Decode(&fields); err != nil {
 		return nil, fmt.Errorf("encode spec: %w", err)
 	}
 	for key, d := range map[string]time.Duration{

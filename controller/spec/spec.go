@@ -29,10 +29,10 @@ type Spec struct {
 	Rate          float64       `json:"rate,omitempty"` // calls per second; 0 = closed loop
 	MilliRate     int64         `json:"-"`              // derived
 	MaxInFlight   int           `json:"max_in_flight"`
-	LevelDuration time.Duration `json:"level_duration,omitempty"`
+	LevelDuration time.Duration `json:"level_duration,omitempty"` // of each load stage, in place of Requests; 0 = by count
 	Warmup        int           `json:"warmup"`
 	Timeout       time.Duration `json:"timeout"`
-	ScanTimeout   time.Duration `json:"scan_timeout"` // 0 = max(60 s, timeout x requests x 4)
+	ScanTimeout   time.Duration `json:"scan_timeout"` // 0 = max(60 s, timeout x requests x 4) + 16 x level duration
 
 	FaultRate     float64       `json:"fault_rate"`
 	FaultRatePPB  int64         `json:"-"` // derived

@@ -1,6 +1,8 @@
 package spec
 
 import (
+	"fmt"
+	"math"
 	"strings"
 	"testing"
 	"time"
@@ -90,6 +92,104 @@ func TestValidateReportsEverything(t *testing.T) {
 		if !strings.Contains(err.Error(), want) {
 			t.Errorf("error lacks %q:\n%v", want, err)
 		}
+	}
+}
+
+func TestValidateRefuses(t *testing.T) {
+	rows := []struct {
+		name string
+		set  func(*Spec)
+		want string
+	}{
+		{"InfinitePrice", func(s *Spec) { s.PriceIn, s.PriceOut = math.Inf(1), 1 }, "--price-in is +Inf"},
+		{"PriceNaN", func(s *Spec) { s.PriceIn, s.PriceOut = 1, math.NaN() }, "--price-out is NaN"},
+		{"RateNaN", func(s *Spec) { s.Rate = math.NaN() }, "--rate is NaN"},
+		{"InfiniteRate", func(s *Spec) { s.Rate = math.Inf(1) }, "--rate is +Inf"},
+		{"FaultRateNaN", func(s *Spec) { s.FaultRate = math.NaN() }, "--fault-rate is NaN"},
+		{"MaxInFlight", func(s *Spec) { s.MaxInFlight = 1e6 + 1 }, "--max-in-flight is 1000001"},
+		{"Warmup", func(s *Spec) { s.Warmup = 1e6 + 1 }, "--warmup is 1000001"},
+		{"ContractCases", func(s *Spec) { s.ContractCases = 1e5 + 1 }, "--contract-cases is 100001"},
+		{"ContractTools", func(s *Spec) { s.ContractTools = 1e4 + 1 }, "--contract-tools is 10001"},
+		{"StartTimeout", func(s *Spec) { s.Target.StartTimeout = 0 }, "--start-timeout is 0s"},
+		{"StrayBrace", func(s *Spec) { s.Tool, s.ToolArgs = "echo", []byte(`{"query":"x"}}`) }, "--tool-args has text after the object at byte 13"},
+		{"SecondObject", func(s *Spec) { s.Tool, s.ToolArgs = "echo", []byte(`{} {}`) }, "--tool-args has text after the object"},
+		{"KeyForMock", func(s *Spec) { s.Target.APIKey = "${env:K}" }, "--api-key is for openai: and anthropic:"},
+		{"PromptForMock", func(s *Spec) { s.Target.Prompt = "hi" }, "--prompt is for openai: and anthropic:"},
+		{"ProtocolForMock", func(s *Spec) { s.Target.Protocol = "2025-11-25" }, "--protocol pins a revision of mcp"},
+		{"ProtocolForLLM", func(s *Spec) { s.TargetText, s.Target.Protocol = "openai:m", "2025-11-25" }, "--protocol pins a revision of mcp"},
+		{"BaseURLForMock", func(s *Spec) { s.Target.Endpoint = "http://h" }, "--base-url is for openai: and anthropic:"},
+		{"BaseURLForURL", func(s *Spec) { s.TargetText, s.Target.Endpoint = "http://h/mcp", "http://other" }, "--base-url is for openai: and anthropic:"},
+		{"KeyForServer", func(s *Spec) { s.TargetText, s.Target.APIKey = "./server", "k" }, "--api-key is for openai: and anthropic:"},
+		{"ToolArgsForLLM", func(s *Spec) { s.TargetText, s.ToolArgs = "openai:m", []byte(`{}`) }, "--tool-args is for mcp and mock"},
+		{"BehaviorAlone", func(s *Spec) { s.Probes = []string{"behavior"} }, "add fault to --probes"},
+		{"BehaviorWithoutChaos", func(s *Spec) { s.Phases = []string{"baseline", "behavior"} }, "chaos to --phases"},
+	}
+	for _, r := range rows {
+		t.Run(r.name, func(t *testing.T) {
+			s := Default()
+			s.TargetText = "mock"
+			r.set(&s)
+			if err := s.Validate(); err == nil || !strings.Contains(err.Error(), r.want) {
+				t.Errorf("error %v, want %q", err, r.want)
+			}
+		})
+	}
+}
+
+func TestScanTimeout(t *testing.T) {
+	rows := []struct {
+		timeout, level, want time.Duration
+		requests             int
+	}{
+		{time.Second, 0, time.Minute, 10},
+		{30 * time.Second, 0, 200 * time.Minute, 100},
+		{time.Second, time.Minute, 17 * time.Minute, 10},
+		{24 * time.Hour, 0, math.MaxInt64, 1e9},
+		{24 * time.Hour, time.Minute, math.MaxInt64, 1e9},
+		{time.Second, math.MaxInt64, math.MaxInt64, 10},
+	}
+	for _, r := range rows {
+		s := Default()
+		s.TargetText, s.Timeout, s.LevelDuration, s.Requests = "mock", r.timeout, r.level, r.requests
+		if err := s.Validate(); err != nil || s.ScanTimeout != r.want {
+			t.Errorf("timeout %v, %d requests, level %v: scan timeout %v, err %v; want %v", r.timeout, r.requests, r.level, s.ScanTimeout, err, r.want)
+		}
+	}
+}
+
+// The arguments of a report are the ones that were sent, digit for digit.
+func TestJSONKeepsIntegers(t *testing.T) {
+	s := Default()
+	s.TargetText, s.Tool, s.ToolArgs = "mock", "echo", []byte(`{"id":9007199254740993}`)
+	if err := s.Validate(); err != nil {
+		t.Fatal(err)
+	}
+	raw, err := s.JSON()
+	if err != nil || !strings.Contains(string(raw), `{"id":9007199254740993}`) {
+		t.Errorf("err %v, spec %s", err, raw)
+	}
+}
+
+func TestOneOfKeepsShort(t *testing.T) {
+	var many []string
+	for i := range listed + 1 {
+		many = append(many, fmt.Sprintf("word-%c", 'a'+i))
+	}
+	for _, r := range []struct {
+		word  string
+		valid []string
+		want  string
+	}{
+		{"wrd-c", many, `unknown key "wrd-c" (did you mean word-c?)`},
+		{"wrd-b", many[:2], `unknown key "wrd-b" (did you mean word-b?): want one of word-a, word-b`},
+		{"entirely", many[:2], `unknown key "entirely": want one of word-a, word-b`},
+	} {
+		if err := oneOf("key", r.word, r.valid); err == nil || err.Error() != r.want {
+			t.Errorf("%v, want %s", err, r.want)
+		}
+	}
+	if err := oneOf("key", "entirely", many); err == nil || !strings.Contains(err.Error(), "want one of word-a, ") {
+		t.Errorf("%v: nothing is near, so all are listed", err)
 	}
 }
 

@@ -6,6 +6,10 @@ import (
 	"strings"
 )
 
+// listed is how many valid words are named beside a near one: a longer list
+// buries it.
+const listed = 12
+
 // oneOf checks a word against the valid ones and proposes the nearest.
 func oneOf(what, word string, valid []string) error {
 	if slices.Contains(valid, word) {
@@ -14,6 +18,9 @@ func oneOf(what, word string, valid []string) error {
 	hint := ""
 	if near := Nearest(word, valid); near != "" {
 		hint = fmt.Sprintf(" (did you mean %s?)", near)
+		if len(valid) > listed {
+			return fmt.Errorf("unknown %s %q%s", what, word, hint)
+		}
 	}
 	return fmt.Errorf("unknown %s %q%s: want one of %s", what, word, hint, strings.Join(valid, ", "))
 }

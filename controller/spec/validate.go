@@ -28,7 +28,7 @@ func (s *Spec) Validate() error {
 		s.Requests = DefaultRequests(s.Target.Kind)
 	}
 	if s.ScanTimeout == 0 {
-		s.ScanTimeout = max(time.Minute, s.Timeout*time.Duration(s.Requests)*4)
+		s.ScanTimeout = s.defaultScanTimeout()
 	}
 	s.MilliRate = int64(math.Round(s.Rate * 1000))
 	s.FaultRatePPB = int64(math.Round(s.FaultRate * ppb))
@@ -38,6 +38,24 @@ func (s *Spec) Validate() error {
 	add(s.checkReach())
 	add(s.checkArgs())
 	return errors.Join(problems...)
+}
+
+// timedStages bounds how many stages can last --level-duration: latency, the 13
+// levels of the widest ramp, degradation, and room for their ends.
+const timedStages = 16
+
+// defaultScanTimeout is max(1 min, timeout x requests x 4) plus what timed
+// levels may last; the largest duration where that does not fit one.
+func (s *Spec) defaultScanTimeout() time.Duration {
+	const most = time.Duration(math.MaxInt64)
+	byCalls, timed := most, most
+	if calls := int64(max(s.Requests, 1)) * 4; s.Timeout <= most/time.Duration(calls) {
+		byCalls = max(time.Minute, s.Timeout*time.Duration(calls))
+	}
+	if s.LevelDuration <= most/timedStages {
+		timed = max(0, s.LevelDuration) * timedStages
+	}
+	return byCalls + min(timed, most-byCalls)
 }
 
 // resolveTarget parses TargetText and keeps what flags had set on Target.
@@ -71,11 +89,15 @@ func (s *Spec) checkNames() error {
 	if len(s.Probes) == 0 || len(s.Phases) == 0 {
 		problems = append(problems, errors.New("no probe selected: give --probes and --phases at least one name, or all"))
 	}
+	if s.Selected("behavior") && !s.Selected("fault") {
+		problems = append(problems, errors.New("behavior sends nothing: it analyses the trajectories of the fault probe; add fault to --probes and chaos to --phases"))
+	}
 	return errors.Join(problems...)
 }
 
 func (s *Spec) checkNumbers() error {
 	var problems []error
+	// ok is said positively everywhere, so that NaN meets no bound.
 	must := func(ok bool, format string, args ...any) {
 		if !ok {
 			problems = append(problems, fmt.Errorf(format, args...))
@@ -85,19 +107,21 @@ func (s *Spec) checkNumbers() error {
 	must(s.Concurrency >= 1 && s.Concurrency <= 4096, "--concurrency is %d: want 1 to 4096", s.Concurrency)
 	must(s.Rate >= 0 && s.Rate <= 1e6, "--rate is %g: want 0 (closed loop) to 1000000 calls/s", s.Rate)
 	must(s.Rate == 0 || s.MilliRate > 0, "--rate is %g: the lowest rate is 0.001 calls/s", s.Rate)
-	must(s.MaxInFlight >= 1, "--max-in-flight is %d: want at least 1", s.MaxInFlight)
-	must(s.Warmup >= 0, "--warmup is %d: want 0 or more", s.Warmup)
+	must(s.MaxInFlight >= 1 && s.MaxInFlight <= 1e6, "--max-in-flight is %d: want 1 to 1000000", s.MaxInFlight)
+	must(s.Warmup >= 0 && s.Warmup <= 1e6, "--warmup is %d: want 0 to 1000000", s.Warmup)
 	must(s.Timeout > 0, "--timeout is %v: want more than 0", s.Timeout)
 	must(s.ScanTimeout > 0, "--scan-timeout is %v: want more than 0", s.ScanTimeout)
+	must(s.Target.StartTimeout > 0, "--start-timeout is %v: want more than 0", s.Target.StartTimeout)
 	must(s.LevelDuration >= 0, "--level-duration is %v: want 0 (by count) or more", s.LevelDuration)
 	must(s.FaultRate >= 0 && s.FaultRate <= 1, "--fault-rate is %g: want a probability from 0 to 1", s.FaultRate)
 	must(s.MaxRetries >= 1 && s.MaxRetries <= 100, "--max-retries is %d: want 1 to 100 (at 0 the recovery floor is 0 and proves nothing)", s.MaxRetries)
 	must(s.BackoffMax >= 0, "--backoff-max is %v: want 0 (never wait) or more", s.BackoffMax)
 	must(s.BackoffBudget >= 0, "--backoff-budget is %v: want 0 (never wait) or more", s.BackoffBudget)
 	must(s.Agents >= 1 && s.Agents <= 64, "--agents is %d: want 1 to 64 in one process", s.Agents)
-	must(s.ContractTools >= 1, "--contract-tools is %d: want at least 1", s.ContractTools)
-	must(s.ContractCases >= 1, "--contract-cases is %d: want at least 1", s.ContractCases)
-	must(s.PriceIn >= 0 && s.PriceOut >= 0, "--price-in and --price-out must not be negative")
+	must(s.ContractTools >= 1 && s.ContractTools <= 1e4, "--contract-tools is %d: want 1 to 10000", s.ContractTools)
+	must(s.ContractCases >= 1 && s.ContractCases <= 1e5, "--contract-cases is %d: want 1 to 100000", s.ContractCases)
+	must(s.PriceIn >= 0 && s.PriceIn <= 1e9, "--price-in is %g: want 0 to 1000000000 USD per million tokens", s.PriceIn)
+	must(s.PriceOut >= 0 && s.PriceOut <= 1e9, "--price-out is %g: want 0 to 1000000000 USD per million tokens", s.PriceOut)
 	must((s.PriceIn > 0) == (s.PriceOut > 0), "--price-in and --price-out go together: give both or neither")
 	return errors.Join(problems...)
 }
@@ -109,6 +133,12 @@ func (s *Spec) checkReach() error {
 	switch {
 	case t.Kind == "":
 		return nil // reported by resolveTarget
+	case t.APIKey != "" && !isModel(t.Kind):
+		return fmt.Errorf("--api-key is for openai: and anthropic: targets, not for %s: use --header or --env", t.URI)
+	case t.Prompt != "" && !isModel(t.Kind):
+		return fmt.Errorf("--prompt is for openai: and anthropic: targets, not for %s: use --tool-args", t.URI)
+	case t.Protocol != "" && t.Kind != wire.MCP:
+		return fmt.Errorf("--protocol pins a revision of mcp, which %s does not speak", t.URI)
 	case len(t.Headers) > 0 && !overHTTP:
 		return fmt.Errorf("--header is for http and llm targets, not for %s: use --env for a stdio server", t.URI)
 	case len(t.Env) > 0 && t.Transport != wire.Stdio:
@@ -117,6 +147,8 @@ func (s *Spec) checkReach() error {
 		return fmt.Errorf("--base-url is for openai: and anthropic: targets, not for %s", t.URI)
 	case s.Tool != "" && isModel(t.Kind):
 		return fmt.Errorf("--tool is for mcp and mock targets, not for %s", t.URI)
+	case s.ToolArgs != nil && isModel(t.Kind):
+		return fmt.Errorf("--tool-args is for mcp and mock targets, not for %s: use --prompt", t.URI)
 	}
 	return nil
 }
@@ -148,7 +180,7 @@ func (s *Spec) checkArgs() error {
 
 // object checks that raw is one JSON object, and says where it is not.
 func object(flag string, raw json.RawMessage) error {
-	var v map[string]any
+	var v map[string]json.RawMessage
 	dec := json.NewDecoder(bytes.NewReader(raw))
 	err := dec.Decode(&v)
 	var syntax *json.SyntaxError
@@ -162,7 +194,7 @@ func object(flag string, raw json.RawMessage) error {
 		return fmt.Errorf("%s is not valid JSON: %v; want an object such as '{\"query\": \"hello\"}'", flag, err)
 	case v == nil:
 		return fmt.Errorf("%s is null: want an object such as '{\"query\": \"hello\"}'", flag)
-	case dec.More():
+	case !json.Valid(raw): // dec.More would take a stray bracket for an end
 		return fmt.Errorf("%s has text after the object at byte %d", flag, dec.InputOffset())
 	}
 	return nil

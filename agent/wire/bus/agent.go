@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/nats-io/nats.go"
@@ -19,7 +20,7 @@ type Queue struct {
 	cons jetstream.Consumer
 }
 
-func consumerName(pool string) string { return "pool-" + strings.ReplaceAll(pool, ".", "_") }
+func consumerName(pool string) string { return "pool-" + pool }
 
 // Queue joins the shared consumer of a pool.
 func (b *Bus) Queue(ctx context.Context, pool string) (*Queue, error) {
@@ -78,6 +79,10 @@ func (d *Delivery) Done(ctx context.Context) error { return d.msg.DoubleAck(ctx)
 // GiveBack hands the unit to another agent at once.
 func (d *Delivery) GiveBack() error { return d.msg.Nak() }
 
+// ErrTooLarge is returned by PublishResult for a result that the server would
+// never take: publish a smaller one instead.
+var ErrTooLarge = errors.New("too large for the server")
+
 // PublishResult stores a result; a resend of the same one is dropped.
 func (b *Bus) PublishResult(ctx context.Context, r *wire.Result) error {
 	data, err := json.Marshal(r)
@@ -85,7 +90,12 @@ func (b *Bus) PublishResult(ctx context.Context, r *wire.Result) error {
 		return fmt.Errorf("encode result of unit %s: %w", r.Unit, err)
 	}
 	id := fmt.Sprintf("%s/%s/%d/%d", r.Run, r.Unit, r.Incarnation, r.Seq)
-	if _, err = b.js.Publish(ctx, wire.ResultSubject(r.Run, r.Unit), data, jetstream.WithMsgID(id)); err != nil {
+	_, err = b.js.Publish(ctx, wire.ResultSubject(r.Run, r.Unit), data, jetstream.WithMsgID(id))
+	switch {
+	case errors.Is(err, nats.ErrMaxPayload): // headers count too, so the client's own check decides
+		return fmt.Errorf("%w: result of %d bytes exceeds the server's max_payload %d; raise it to %dMB",
+			ErrTooLarge, len(data), b.nc.MaxPayload(), wire.MaxPayload>>20)
+	case err != nil:
 		return fmt.Errorf("publish result of unit %s: %w", r.Unit, err)
 	}
 	return nil
@@ -125,20 +135,26 @@ func (b *Bus) OnControl(handle func(run string, c wire.Control)) (stop func(), e
 	})
 }
 
-// OnPrepare calls handle for each share of a gang stage offered to this agent,
-// one at a time; its answer goes back to the controller.
-func (b *Bus) OnPrepare(id string, handle func(wire.Unit) wire.Ready) (stop func(), err error) {
-	return subscribe(b, wire.AgentSubject(id), func(m *nats.Msg, p wire.Prepare) {
-		ready := wire.Ready{V: wire.Version, Agent: id}
-		if err := checkVersion(p.V); err != nil {
-			ready.Failure = &wire.Failure{Class: "harness", Message: err.Error()}
-		} else {
-			ready = handle(p.Unit)
-		}
-		if data, err := json.Marshal(ready); err == nil {
-			_ = m.Respond(data) // the controller's deadline covers a lost answer
-		}
+// OnPrepare calls handle for each share of a gang stage that is offered to this
+// agent or asked back, each on a goroutine of its own: an agent that is getting
+// ready can still say that it is busy. The answer goes back to the controller.
+// stop returns once all are answered.
+func (b *Bus) OnPrepare(id string, handle func(wire.Prepare) wire.Ready) (stop func(), err error) {
+	var answers sync.WaitGroup
+	unsubscribe, err := subscribe(b, wire.AgentSubject(id), func(m *nats.Msg, p wire.Prepare) {
+		answers.Go(func() {
+			ready := wire.Ready{V: wire.Version, Agent: id}
+			if err := checkVersion(p.V); err != nil {
+				ready.Failure = &wire.Failure{Class: "harness", Message: err.Error()}
+			} else {
+				ready = handle(p)
+			}
+			if data, err := json.Marshal(ready); err == nil {
+				_ = m.Respond(data) // the controller's deadline covers a lost answer
+			}
+		})
 	})
+	return func() { unsubscribe(); answers.Wait() }, err
 }
 
 // PublishProgress tells whoever watches; it may be lost.

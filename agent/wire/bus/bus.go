@@ -12,6 +12,9 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"net/url"
+	"strings"
+	"sync"
 	"time"
 
 	"github.com/nats-io/nats.go"
@@ -39,9 +42,36 @@ func InProcess(name string, server nats.InProcessConnProvider) (*Bus, error) {
 func Connect(name, urls string) (*Bus, error) {
 	nc, err := nats.Connect(urls, nats.Name(name), nats.MaxReconnects(-1), nats.ReconnectWait(250*time.Millisecond))
 	if err != nil {
-		return nil, fmt.Errorf("connect to NATS at %s: %w", urls, err)
+		return nil, fmt.Errorf("connect to NATS at %s: %w", redact(urls), hideURL(err))
 	}
 	return open(nc)
+}
+
+// redact hides the user, password or token of each of the servers' URLs. It
+// cuts text, since a URL that cannot be parsed may hold a secret too.
+func redact(urls string) string {
+	servers := strings.Split(urls, ",")
+	for i, s := range servers {
+		at := strings.LastIndex(s, "@")
+		if at < 0 {
+			continue
+		}
+		scheme := ""
+		if end := strings.Index(s, "://"); end >= 0 && end < at {
+			scheme = s[:end+len("://")]
+		}
+		servers[i] = scheme + "***@" + s[at+1:]
+	}
+	return strings.Join(servers, ",")
+}
+
+// hideURL replaces an error that quotes the URL it could not parse.
+func hideURL(err error) error {
+	var bad *url.Error
+	if errors.As(err, &bad) {
+		return errors.New("not a URL: write nats://USER:PASSWORD@HOST:4222, with special characters percent-encoded")
+	}
+	return err
 }
 
 func open(nc *nats.Conn) (*Bus, error) {
@@ -67,7 +97,7 @@ func (b *Bus) Setup(ctx context.Context, storage Storage) error {
 	}
 	_, err := b.js.CreateOrUpdateStream(ctx, jetstream.StreamConfig{
 		Name: wire.UnitStream, Subjects: []string{wire.UnitSubjects}, Retention: jetstream.WorkQueuePolicy,
-		Storage: kind, Duplicates: wire.DedupeWindow,
+		Storage: kind, Duplicates: wire.DedupeWindow, MaxAge: wire.UnitTTL,
 	})
 	if err != nil {
 		return fmt.Errorf("create stream %s: %w", wire.UnitStream, err)
@@ -105,18 +135,30 @@ func (b *Bus) publish(subject string, v any) error {
 }
 
 // subscribe decodes every message of a subject; a malformed one is dropped, as
-// it comes from a peer of another make.
+// it comes from a peer of another make. handle runs on one goroutine; once stop
+// has returned it is not running and is not called again, so stop must not be
+// called from inside it.
 func subscribe[T any](b *Bus, subject string, handle func(*nats.Msg, T)) (stop func(), err error) {
+	var mu sync.Mutex // held while handle runs
+	stopped := false
 	sub, err := b.nc.Subscribe(subject, func(m *nats.Msg) {
+		mu.Lock()
+		defer mu.Unlock()
 		var v T
-		if json.Unmarshal(m.Data, &v) == nil {
+		if !stopped && json.Unmarshal(m.Data, &v) == nil {
 			handle(m, v)
 		}
 	})
 	if err != nil {
 		return nil, fmt.Errorf("subscribe to %s: %w", subject, err)
 	}
-	return func() { _ = sub.Unsubscribe() }, b.nc.Flush()
+	stop = func() {
+		_ = sub.Unsubscribe() // an error means that the connection is gone
+		mu.Lock()
+		defer mu.Unlock()
+		stopped = true
+	}
+	return stop, b.nc.Flush()
 }
 
 // errVersion marks a message of another protocol version.

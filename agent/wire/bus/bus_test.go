@@ -2,6 +2,8 @@ package bus
 
 import (
 	"context"
+	"errors"
+	"strings"
 	"testing"
 	"time"
 
@@ -127,7 +129,7 @@ func TestPoisonIsReportedAndRemoved(t *testing.T) {
 		t.Fatal(err)
 	}
 	poisoned := make(chan *wire.Unit, 1)
-	stop, err := controller.Poisoned(t.Context(), wire.DefaultPool, func(u *wire.Unit) { poisoned <- u })
+	stop, err := controller.Poisoned(t.Context(), wire.DefaultPool, "r1", func(u *wire.Unit) { poisoned <- u })
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -200,8 +202,8 @@ func TestRegistry(t *testing.T) {
 func TestPrepareAndControl(t *testing.T) {
 	srv, controller := setup(t)
 	agent := connect(t, srv, "agent")
-	stop, err := agent.OnPrepare("a1", func(u wire.Unit) wire.Ready {
-		return wire.Ready{V: wire.Version, Agent: "a1", Failure: &wire.Failure{Class: "harness", Message: u.ID}}
+	stop, err := agent.OnPrepare("a1", func(p wire.Prepare) wire.Ready {
+		return wire.Ready{V: wire.Version, Agent: "a1", Failure: &wire.Failure{Class: "harness", Message: p.Unit.ID}}
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -265,5 +267,130 @@ func BenchmarkUnitRoundTrip(b *testing.B) {
 		if err := d.Done(b.Context()); err != nil {
 			b.Fatal(err)
 		}
+	}
+}
+
+func TestPurgeTakesBackOneRun(t *testing.T) {
+	srv, controller := setup(t)
+	queue, err := connect(t, srv, "agent").Queue(t.Context(), wire.DefaultPool)
+	if err != nil {
+		t.Fatal(err)
+	}
+	kept := unit("kept")
+	kept.Run = "r2"
+	for _, u := range []*wire.Unit{unit("u1"), unit("u2"), kept} {
+		if err := controller.PublishUnit(t.Context(), wire.DefaultPool, "s00", u); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := controller.Purge(t.Context(), wire.DefaultPool, "r1"); err != nil {
+		t.Fatal(err)
+	}
+	if d, err := queue.Next(t.Context(), time.Second); err != nil || d == nil || d.Unit.ID != "kept" {
+		t.Fatalf("Next = %+v, %v; want the unit of the other run", d, err)
+	}
+	if d, err := queue.Next(t.Context(), 100*time.Millisecond); err != nil || d != nil {
+		t.Errorf("Next = %+v, %v; want nothing left", d, err)
+	}
+}
+
+func TestUnitsDoNotWaitForEver(t *testing.T) {
+	_, controller := setup(t)
+	stream, err := controller.js.Stream(t.Context(), wire.UnitStream)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := stream.CachedInfo().Config.MaxAge; got != wire.UnitTTL {
+		t.Errorf("units live for %v, want %v", got, wire.UnitTTL)
+	}
+}
+
+// The advisory goes to everyone who watches the pool; only the owner may act.
+func TestPoisonOfAnotherRunIsLeftToItsOwner(t *testing.T) {
+	srv, owner := setup(t)
+	queue, err := connect(t, srv, "agent").Queue(t.Context(), wire.DefaultPool)
+	if err != nil {
+		t.Fatal(err)
+	}
+	told := make(chan *wire.Unit, 1)
+	stop, err := connect(t, srv, "other").Poisoned(t.Context(), wire.DefaultPool, "r2", func(u *wire.Unit) { told <- u })
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer stop()
+	if err := owner.PublishUnit(t.Context(), wire.DefaultPool, "s00", unit("bad")); err != nil {
+		t.Fatal(err)
+	}
+	for range wire.MaxDeliver {
+		d, err := queue.Next(t.Context(), time.Second)
+		if err != nil || d == nil {
+			t.Fatal(d, err)
+		}
+		if err := d.GiveBack(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if d, err := queue.Next(t.Context(), 100*time.Millisecond); d != nil || err != nil { // the server notices on a fetch
+		t.Fatalf("Next = %+v, %v; want no unit", d, err)
+	}
+	select {
+	case u := <-told:
+		t.Errorf("r2 was told of %s of %s", u.ID, u.Run)
+	case <-time.After(100 * time.Millisecond):
+	}
+	stream, err := owner.js.Stream(t.Context(), wire.UnitStream)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n := stream.CachedInfo().State.Msgs; n != 1 {
+		t.Errorf("%d units in the queue, want the one left for its owner", n)
+	}
+}
+
+func TestResultTooLargeForTheServer(t *testing.T) {
+	_, b := setup(t)
+	r := &wire.Result{V: wire.Version, Run: "r1", Unit: "u1", Incarnation: 1, Final: true,
+		Survey: &wire.Survey{Instructions: strings.Repeat("x", wire.MaxPayload)}}
+	err := b.PublishResult(t.Context(), r)
+	if !errors.Is(err, ErrTooLarge) || !strings.Contains(err.Error(), "max_payload 8388608; raise it to 8MB") {
+		t.Errorf("err %v, want %v with both sizes", err, ErrTooLarge)
+	}
+}
+
+func TestConnectErrorsHideCredentials(t *testing.T) {
+	for _, urls := range []string{
+		"nats://user:s3cret@127.0.0.1:1", "nats://s3cret@127.0.0.1:1", "user:s3cret@127.0.0.1:1",
+		"nats://127.0.0.1:1,nats://user:s3cret@127.0.0.1:2", "nats://user:s3cret/%zz@127.0.0.1:1", "nats://user:s3cret@more@127.0.0.1:x",
+	} {
+		_, err := Connect("test", urls)
+		if err == nil {
+			t.Fatalf("connected to %s", urls)
+		}
+		if strings.Contains(err.Error(), "s3cret") || !strings.Contains(err.Error(), "127.0.0.1") {
+			t.Errorf("%s: error %q, want the host without the secret", urls, err)
+		}
+	}
+}
+
+// Once stop has returned, no handler runs.
+func TestStopWaitsForTheHandler(t *testing.T) {
+	srv, controller := setup(t)
+	entered, leave, left := make(chan struct{}), make(chan struct{}), false
+	stop, err := connect(t, srv, "agent").OnControl(func(string, wire.Control) {
+		close(entered)
+		<-leave
+		left = true
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := controller.Control("r1", wire.Control{Kind: wire.Halt}); err != nil {
+		t.Fatal(err)
+	}
+	<-entered
+	time.AfterFunc(20*time.Millisecond, func() { close(leave) })
+	stop()
+	if !left {
+		t.Error("the handler still runs")
 	}
 }

@@ -55,17 +55,33 @@ func (b *Bus) Control(run string, c wire.Control) error {
 // Prepare asks one agent to take a share of a gang stage and waits until it is
 // ready.
 func (b *Bus) Prepare(ctx context.Context, agent string, u wire.Unit) (wire.Ready, error) {
-	data, err := json.Marshal(wire.Prepare{V: wire.Version, Unit: u})
+	ready, err := b.ask(ctx, agent, wire.Prepare{V: wire.Version, Unit: u})
 	if err != nil {
-		return wire.Ready{}, fmt.Errorf("encode unit %s: %w", u.ID, err)
+		return ready, fmt.Errorf("agent %s did not get ready for unit %s: %w", agent, u.ID, err)
+	}
+	return ready, nil
+}
+
+// Abort takes a share back from an agent and waits until it has let go of it.
+func (b *Bus) Abort(ctx context.Context, agent string, u wire.Unit) error {
+	if _, err := b.ask(ctx, agent, wire.Prepare{V: wire.Version, Unit: u, Abort: true}); err != nil {
+		return fmt.Errorf("take unit %s back from agent %s: %w", u.ID, agent, err)
+	}
+	return nil
+}
+
+func (b *Bus) ask(ctx context.Context, agent string, p wire.Prepare) (wire.Ready, error) {
+	data, err := json.Marshal(p)
+	if err != nil {
+		return wire.Ready{}, fmt.Errorf("encode: %w", err)
 	}
 	m, err := b.nc.RequestWithContext(ctx, wire.AgentSubject(agent), data)
 	if err != nil {
-		return wire.Ready{}, fmt.Errorf("agent %s did not get ready for unit %s: %w", agent, u.ID, err)
+		return wire.Ready{}, err
 	}
 	var ready wire.Ready
 	if err := json.Unmarshal(m.Data, &ready); err != nil {
-		return wire.Ready{}, fmt.Errorf("agent %s: malformed answer to prepare: %w", agent, err)
+		return wire.Ready{}, fmt.Errorf("malformed answer: %w", err)
 	}
 	return ready, checkVersion(ready.V)
 }
@@ -99,9 +115,22 @@ func (b *Bus) WatchProgress(run string, handle func(wire.Progress)) (stop func()
 	return subscribe(b, wire.ProgressSubject(run), func(_ *nats.Msg, p wire.Progress) { handle(p) })
 }
 
-// Poisoned calls handle with the stream sequence of each unit that was handed
-// out MaxDeliver times without success. The unit is removed from the queue.
-func (b *Bus) Poisoned(ctx context.Context, pool string, handle func(*wire.Unit)) (stop func(), err error) {
+// Purge takes the units of a run that nobody has begun out of a pool's queue.
+func (b *Bus) Purge(ctx context.Context, pool, run string) error {
+	stream, err := b.js.Stream(ctx, wire.UnitStream)
+	if err == nil {
+		err = stream.Purge(ctx, jetstream.WithPurgeSubject(wire.RunSubjects(pool, run)))
+	}
+	if err != nil {
+		return fmt.Errorf("take back the queued units of run %s: %w", run, err)
+	}
+	return nil
+}
+
+// Poisoned calls handle with each unit of the run that was handed out
+// MaxDeliver times without success, and removes it from the queue. Units of
+// other runs of the pool are left to their owners.
+func (b *Bus) Poisoned(ctx context.Context, pool, run string, handle func(*wire.Unit)) (stop func(), err error) {
 	type advisory struct {
 		StreamSeq uint64 `json:"stream_seq"`
 	}
@@ -114,13 +143,11 @@ func (b *Bus) Poisoned(ctx context.Context, pool string, handle func(*wire.Unit)
 			return
 		}
 		raw, err := stream.GetMsg(ctx, a.StreamSeq)
-		if err != nil {
+		var u wire.Unit
+		if err != nil || json.Unmarshal(raw.Data, &u) != nil || u.Run != run {
 			return
 		}
 		_ = stream.DeleteMsg(ctx, a.StreamSeq) // a leftover is reported again, not worked
-		var u wire.Unit
-		if json.Unmarshal(raw.Data, &u) == nil {
-			handle(&u)
-		}
+		handle(&u)
 	})
 }

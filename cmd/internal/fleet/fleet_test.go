@@ -1,9 +1,19 @@
 package fleet
 
 import (
+	"context"
+	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
+	"sync"
 	"testing"
+	"time"
+
+	"ordeal/agent/wire"
+	"ordeal/agent/wire/bus"
+	"ordeal/controller/dispatch"
+	"ordeal/controller/plan"
 )
 
 func TestStartAndStop(t *testing.T) {
@@ -39,4 +49,60 @@ func BenchmarkStart(b *testing.B) {
 		}
 		b.StartTimer()
 	}
+}
+
+// Two runs that start their gangs at once on one fleet both come to an end.
+func TestTwoRunsShareTheFleet(t *testing.T) {
+	e, err := Start(t.Context(), 3, "test")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		if err := e.Stop(); err != nil {
+			t.Error(err)
+		}
+	}()
+	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	defer cancel()
+	var runs sync.WaitGroup
+	for _, id := range []string{"r1", "r2"} {
+		runs.Go(func() {
+			if err := gangs(ctx, e.Bus, id, 5); err != nil {
+				t.Errorf("%s: %v", id, err)
+			}
+		})
+	}
+	runs.Wait()
+}
+
+// gangs runs n gang stages, one after the other, of a run of their own.
+func gangs(ctx context.Context, b *bus.Bus, run string, n int) (err error) {
+	d, err := dispatch.New(ctx, b, run, wire.DefaultPool)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, d.Close()) }()
+	for i := range n {
+		ops := wire.Range{To: 600}
+		st := plan.Stage{Name: fmt.Sprintf("level-%d", i), Gang: true, Units: []wire.Unit{{
+			Kind: wire.LoadUnit, Target: wire.Target{Kind: wire.Mock, Profile: "healthy", Seed: "1", Timeout: time.Second}, Ops: ops,
+			Call: wire.CallSpec{Tools: []wire.ToolCall{{Name: "echo", Args: []byte(`{"query":"x"}`)}}},
+			Load: &wire.Load{Workers: 6, Level: 6, Stage: ops},
+		}}}
+		results, err := d.Stage(ctx, &st)
+		if err != nil {
+			return err
+		}
+		calls := int64(0)
+		for _, r := range results {
+			if r.Failure != nil {
+				return fmt.Errorf("%s: %s: %s", st.Name, r.Unit, r.Failure.Message)
+			}
+			calls += r.Tally.Calls()
+		}
+		if calls != 600 {
+			return fmt.Errorf("%s: %d calls, want 600", st.Name, calls)
+		}
+	}
+	return nil
 }
