@@ -189,13 +189,12 @@ func (r *run) try(ctx context.Context, candidates []*plan.Choice) error {
 	var first error
 	var rejected []string
 	for _, c := range candidates {
-		tried, err := r.only(ctx, plan.Preflight(&r.opt.Spec, c))
-		if err != nil {
+		tried, err := r.preflightOf(ctx, c)
+		if tried == nil {
 			return err
 		}
-		err = plan.CheckPreflight(&r.opt.Spec, c, tried.Preflight, r.warn)
 		if err == nil {
-			r.choice, r.preflight, c.Rejected = c, tried.Preflight, rejected
+			r.choice, r.preflight, c.Rejected = c, tried, rejected
 			if len(rejected) > 0 {
 				r.warn(fmt.Sprintf("scanning %s: the arguments synthesized for %s were rejected; choose with --tool and --tool-args", c.Name(), strings.Join(rejected, ", ")))
 			}
@@ -207,6 +206,28 @@ func (r *run) try(ctx context.Context, candidates []*plan.Choice) error {
 		}
 	}
 	return first
+}
+
+// preflightTries bounds the preflight calls of one candidate: one rejection may
+// be a target that fails now and then, three are its answer.
+const preflightTries = 3
+
+// preflightOf calls with a candidate until that is not rejected. Without an
+// answer the error stands alone.
+func (r *run) preflightOf(ctx context.Context, c *plan.Choice) (*wire.Preflight, error) {
+	var last *wire.Preflight
+	var rejected error
+	for range preflightTries {
+		tried, err := r.only(ctx, plan.Preflight(&r.opt.Spec, c))
+		if err != nil {
+			return nil, err
+		}
+		last = tried.Preflight
+		if rejected = plan.CheckPreflight(&r.opt.Spec, c, last, r.warn); rejected == nil {
+			return last, nil
+		}
+	}
+	return last, rejected
 }
 
 func (r *run) warn(text string) {
@@ -269,7 +290,7 @@ func (r *run) stage(ctx context.Context, st *plan.Stage) ([]*wire.Result, error)
 func planned(st *plan.Stage) []merge.Planned {
 	units := make([]merge.Planned, len(st.Units))
 	for i := range st.Units {
-		units[i] = merge.Planned{Unit: st.Units[i].ID, Operations: int64(st.Units[i].Ops.Len())}
+		units[i] = merge.Planned{Unit: st.Units[i].ID, Operations: plan.Operations(&st.Units[i])}
 	}
 	return units
 }

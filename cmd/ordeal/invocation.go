@@ -34,6 +34,8 @@ func invocation(cmd *cobra.Command, s *spec.Spec) []string {
 			add(f.Name, reference(f.Value.String()))
 		case f.Name == "base-url":
 			add(f.Name, spec.Display(f.Value.String()))
+		case f.Name == "nats":
+			add(f.Name, displayEach(f.Value.String()))
 		case f.Value.Type() == "bool":
 			words = append(words, "--"+f.Name)
 		default:
@@ -59,4 +61,13 @@ func reference(value string) string {
 		return value
 	}
 	return literal
+}
+
+// displayEach hides the credentials of a comma list of URLs.
+func displayEach(list string) string {
+	urls := strings.Split(list, ",")
+	for i, u := range urls {
+		urls[i] = spec.Display(u)
+	}
+	return strings.Join(urls, ",")
 }

@@ -11,6 +11,9 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/nats-io/nats-server/v2/server"
+	"github.com/nats-io/nats.go"
+
+	"ordeal/agent/wire"
 )
 
 // startNATS runs a server with a port, as a fleet's would.
@@ -47,6 +50,22 @@ func startAgent(t *testing.T, binary, url, name string) *exec.Cmd {
 	return cmd
 }
 
+// onResult calls f, on one goroutine, with each result of a unit.
+func onResult(t *testing.T, url string, f func()) {
+	t.Helper()
+	nc, err := nats.Connect(url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(nc.Close)
+	if _, err := nc.Subscribe(wire.ResultSubjects, func(*nats.Msg) { f() }); err != nil {
+		t.Fatal(err)
+	}
+	if err := nc.Flush(); err != nil {
+		t.Fatal(err)
+	}
+}
+
 // TestRemoteAgents: a scan by agents in other processes is the embedded scan,
 // also when one of them is killed in the middle of its work.
 func TestRemoteAgents(t *testing.T) {
@@ -54,18 +73,21 @@ func TestRemoteAgents(t *testing.T) {
 	if out, err := exec.Command("go", "build", "-o", binary, "ordeal/cmd/ordeal-agent").CombinedOutput(); err != nil {
 		t.Fatalf("build: %v\n%s", err, out)
 	}
-	args := []string{"scan", "mock:degraded", "--requests", "2000000", "--probes", "latency"}
+	args := []string{"scan", "mock:degraded", "--requests", "4000000", "--probes", "latency"}
 	local, err := scanJSON(t, args...)
 	if err != nil {
 		t.Fatal(err)
 	}
 	url := startNATS(t)
 	doomed := startAgent(t, binary, url, "doomed")
-	timer := time.AfterFunc(200*time.Millisecond, func() {
-		_ = doomed.Process.Kill()
-		startAgent(t, binary, url, "heir")
+	results := 0
+	onResult(t, url, func() {
+		if results++; results == 10 { // in the middle of the latency stage
+			time.Sleep(5 * time.Millisecond) // and of the next unit, which takes some 20 ms
+			_ = doomed.Process.Kill()
+			startAgent(t, binary, url, "heir")
+		}
 	})
-	defer timer.Stop()
 	remote, err := scanJSON(t, append(args, "--nats", url)...)
 	if err != nil {
 		t.Fatal(err)

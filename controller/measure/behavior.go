@@ -50,6 +50,7 @@ func (s *sheet) behaviorCounts(b *metrics.Behavior) {
 	s.count("duplicate_deliveries", b.Redelivered, b.Attempts)
 	s.fact("injected_faults_by_kind", copied(b.Faults), b.Attempts)
 	s.fact("unrecovered_by_fault_kind", copied(b.Unrecovered), b.Disrupted-b.Recovered)
+	s.count("quota_operations", b.QuotaOps, n)
 	s.fact("nothing_completed", b.Succeeded == 0, n)
 }
 

@@ -83,6 +83,9 @@ func fate(c *wire.CaseResult) (fate string, unverified bool) {
 	return unanswered, false
 }
 
+// answered reports that the call shows what the tool does with such input.
+func (c *Case) answered() bool { return c.Fate == accepted || c.Fate == rejected }
+
 // field is the path as people write it.
 func (c *Case) field() string { return strings.TrimPrefix(c.Path, "/") }
 

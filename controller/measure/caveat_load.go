@@ -63,6 +63,11 @@ func backoffSpent(unwaited int64, budget fmt.Stringer) metrics.Caveat {
 		"The budget of %s for waiting was spent and %d retries of rate-limited calls went out at once: they met a dependency that was still under our pressure.", budget, unwaited), "recovery_rate")
 }
 
+func quotaLeftOut(limited, all int64) metrics.Caveat {
+	return annotate("quota_left_out", "less load, or a tier with a larger quota", fmt.Sprintf(
+		"%d of %d operations were refused for quota and are left out: how they fare tells about the quota.", limited, all), "recovery_rate")
+}
+
 func nothingDisrupted(n int64) metrics.Caveat {
 	return suppress("nothing_disrupted", moreDisrupt, fmt.Sprintf(
 		"The first attempt of all %d operations succeeded, so nothing had to recover.", n), "recovery_rate")

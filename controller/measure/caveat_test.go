@@ -209,6 +209,8 @@ var conditions = []struct {
 		recoveryOf(in, many(20, func(op uint64) *metrics.Trajectory { return trajectory(op, 1, metrics.OK, "") })...)
 		tallyAt(in, "degradation").Faults = map[string]int64{"timeout": 1}
 	}},
+	{"fault.quota_left_out", "recovery_rate", metrics.Annotate, func(in *measure.Input) { behaviorOf(in).QuotaOps = 3 }},
+	{"behavior.quota_left_out", "recovery_rate", metrics.Annotate, func(in *measure.Input) { behaviorOf(in).QuotaOps = 3 }},
 	{"behavior.nothing_disrupted", "recovery_rate", metrics.Suppress, func(in *measure.Input) {
 		recoveryOf(in, many(20, func(op uint64) *metrics.Trajectory { return trajectory(op, 1, metrics.OK, "") })...)
 	}},

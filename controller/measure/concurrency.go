@@ -76,11 +76,12 @@ func saturation(levels []Level) int {
 	return 0
 }
 
-// sustained is the highest clean level below saturation; 0 when there is none.
+// sustained is the highest clean level below saturation at which there were as
+// many requests as callers; 0 when there is none.
 func sustained(levels []Level) int {
 	held, limit := 0, saturation(levels)
 	for i := range levels {
-		if c := levels[i].Concurrency; levels[i].clean() && (limit == 0 || c < limit) {
+		if c := levels[i].Concurrency; levels[i].clean() && levels[i].Requests >= int64(c) && (limit == 0 || c < limit) {
 			held = max(held, c)
 		}
 	}

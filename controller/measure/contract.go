@@ -56,7 +56,7 @@ type book struct {
 
 	fates          map[string]int64
 	unattributable int64 // forbidden, and the tool refuses the baseline they carry
-	scoreable      int64 // forbidden and attributable
+	scoreable      int64 // forbidden, attributable and answered
 	wrong          int64
 	unverified     int64
 	byText         int64
@@ -101,7 +101,7 @@ func (b *book) enter(c Case) {
 		n  *int64
 	}{
 		{c.Forbidden && !c.Attributable && !c.limited, &b.unattributable},
-		{c.Forbidden && c.Attributable, &b.scoreable},
+		{c.Forbidden && c.Attributable && c.answered(), &b.scoreable},
 		{c.WronglyAccepted, &b.wrong},
 		{c.unverified, &b.unverified},
 		{c.ByText, &b.byText},

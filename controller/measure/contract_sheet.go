@@ -74,8 +74,9 @@ func (s *sheet) controls(b *book) {
 	s.fact("session_answered", b.calls() > b.lost(), b.calls())
 	s.fact("crash_attributable", b.clean(), b.calls())
 	s.fact("tools_rejecting_baseline", list(slices.Sorted(slices.Values(b.rejecting))), b.calls())
-	s.rate("crash_rate", b.fates[crashed], n)
-	s.rate("unscored_crash_rate", b.fates[crashed], n)
+	silent := b.fates[crashed] + b.fates[unanswered]
+	s.rate("crash_rate", silent, n)
+	s.rate("unscored_crash_rate", silent, n)
 	if b.clean() {
 		s.missing("rate", n, "unscored_crash_rate")
 	}

@@ -148,6 +148,9 @@ func (s *sheet) recoveryCaveats(in *Input, b *metrics.Behavior) {
 	if b.BackoffUnwaited > 0 {
 		s.caveat(backoffSpent(b.BackoffUnwaited, in.Spec.BackoffBudget))
 	}
+	if b.QuotaOps > 0 {
+		s.caveat(quotaLeftOut(b.QuotaOps, b.Operations))
+	}
 	switch {
 	case b.Disrupted == 0:
 		s.caveat(nothingDisrupted(b.Operations))

@@ -60,7 +60,7 @@ func (in *Input) payloadRejected() bool {
 		return false
 	}
 	switch p.Outcome {
-	case metrics.ToolError, metrics.ProtocolError, metrics.InvalidResponse:
+	case metrics.ToolError, metrics.ProtocolError:
 		return true
 	}
 	return false

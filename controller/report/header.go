@@ -71,9 +71,13 @@ func targetLine(t result.Target) string {
 	return name + " (" + how + ")"
 }
 
+// maxArgs is how much of the arguments a header shows, in columns; the JSON has
+// them whole.
+const maxArgs = 200
+
 // argsText is the arguments of the called tool and where they came from.
 func argsText(t result.Target) string {
-	text := clean(string(compact(t.ToolArgs)))
+	text := fit(clean(string(compact(t.ToolArgs))), maxArgs)
 	switch t.ToolArgsSource {
 	case "":
 	case "user":
