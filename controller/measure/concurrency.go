@@ -66,6 +66,10 @@ func (l *Level) saturates() bool {
 // clean reports an observed error rate within the limit.
 func (l *Level) clean() bool { return l.ErrorRate != nil && *l.ErrorRate <= saturationRate }
 
+// full reports at least one request for each caller: with fewer the level was
+// never reached.
+func (l *Level) full() bool { return l.Requests >= int64(l.Concurrency) }
+
 // saturation is the first saturating level; 0 when there is none.
 func saturation(levels []Level) int {
 	for i := range levels {
@@ -81,7 +85,7 @@ func saturation(levels []Level) int {
 func sustained(levels []Level) int {
 	held, limit := 0, saturation(levels)
 	for i := range levels {
-		if c := levels[i].Concurrency; levels[i].clean() && levels[i].Requests >= int64(c) && (limit == 0 || c < limit) {
+		if c := levels[i].Concurrency; levels[i].clean() && levels[i].full() && (limit == 0 || c < limit) {
 			held = max(held, c)
 		}
 	}

@@ -125,8 +125,11 @@ func (s *sheet) levelCaveats(levels []Level) {
 
 func (s *sheet) concurrencyFindings(levels []Level) {
 	held, limit := sustained(levels), saturation(levels)
-	top := levels[len(levels)-1].Concurrency
-	s.probe.Summary = fmt.Sprintf("%s sustained, no saturation up to %d", callers(held), top)
+	top := levels[len(levels)-1]
+	s.probe.Summary = fmt.Sprintf("%s sustained, no saturation up to %d", callers(held), top.Concurrency)
+	if !top.full() {
+		s.probe.Summary = fmt.Sprintf("%s sustained; %d requests are too few for %d callers", callers(held), top.Requests, top.Concurrency)
+	}
 	if limit > 0 {
 		s.probe.Summary = fmt.Sprintf("%s sustained, saturation at %d", callers(held), limit)
 		l := levels[slices.IndexFunc(levels, func(l Level) bool { return l.Concurrency == limit })]
