@@ -214,44 +214,14 @@ func checkQuery(args []byte) string {
 	return ""
 }
 
+// unknownProfile lists the profiles; a controller has suggested the nearest one
+// before a unit was ever made.
 func unknownProfile(name string) error {
 	names := make([]string, len(profiles))
-	hint := ""
 	for i, p := range profiles {
 		names[i] = p.name
-		if hint == "" && resembles(strings.ToLower(name), p.name) {
-			hint = fmt.Sprintf(", did you mean %q?", p.name)
-		}
 	}
-	return fmt.Errorf("target: unknown mock profile %s%s (valid: %s)", quoted(name), hint, strings.Join(names, ", "))
-}
-
-// resembles is true for a part of a name of three letters or more and for a
-// name within two edits.
-func resembles(typed, name string) bool {
-	if len(typed) >= 3 && strings.Contains(name, typed) {
-		return true
-	}
-	if len(typed) > len(name)+2 {
-		return false
-	}
-	row := make([]int, len(name)+1)
-	for j := range row {
-		row[j] = j
-	}
-	for i := range len(typed) {
-		diagonal := row[0]
-		row[0] = i + 1
-		for j := range len(name) {
-			substitute := diagonal
-			if typed[i] != name[j] {
-				substitute++
-			}
-			diagonal = row[j+1]
-			row[j+1] = min(substitute, row[j]+1, row[j+1]+1)
-		}
-	}
-	return row[len(name)] <= 2
+	return fmt.Errorf("target: unknown mock profile %s (valid: %s)", quoted(name), strings.Join(names, ", "))
 }
 
 // quoted shows at most 40 bytes of a name that may be anything.

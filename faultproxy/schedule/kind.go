@@ -100,8 +100,7 @@ func (k *Kind) UnmarshalText(text []byte) error {
 	return err
 }
 
-// ParseKind reads the name of a fault. The error lists the valid names and, if
-// one is close, says which was probably meant.
+// ParseKind reads the name of a fault; the error lists the valid ones.
 func ParseKind(name string) (Kind, error) {
 	names := make([]string, 0, kindCount-1)
 	for k := Timeout; k < kindCount; k++ {
@@ -110,52 +109,5 @@ func ParseKind(name string) (Kind, error) {
 		}
 		names = append(names, kinds[k].name)
 	}
-	hint := ""
-	if closest := closestName(name, names); closest != "" {
-		hint = fmt.Sprintf(", did you mean %q?", closest)
-	}
-	return None, fmt.Errorf("unknown fault kind %q%s (valid: %s)", name, hint, strings.Join(names, ", "))
-}
-
-// closestName returns the valid name that a typo, another spelling or a part of
-// it stands for, empty when none is near.
-func closestName(name string, valid []string) string {
-	const tooFar = 4
-	name = strings.ReplaceAll(strings.ToLower(name), "-", "_")
-	closest, distance := "", tooFar
-	for _, v := range valid {
-		d := editDistance(name, v)
-		if len(name) >= tooFar && strings.Contains(v, name) {
-			d = 1
-		}
-		if d < distance {
-			closest, distance = v, d
-		}
-	}
-	return closest
-}
-
-// editDistance counts insertions, deletions and substitutions of bytes. Long
-// texts are nobody's typo and are not measured.
-func editDistance(a, b string) int {
-	if len(a) > 2*len(b) {
-		return len(a)
-	}
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
-	}
-	for i := range len(a) {
-		diagonal := row[0]
-		row[0] = i + 1
-		for j := range len(b) {
-			substituted := diagonal
-			if a[i] != b[j] {
-				substituted++
-			}
-			diagonal = row[j+1]
-			row[j+1] = min(substituted, row[j]+1, diagonal+1)
-		}
-	}
-	return row[len(b)]
+	return None, fmt.Errorf("unknown fault kind %q (valid: %s)", name, strings.Join(names, ", "))
 }

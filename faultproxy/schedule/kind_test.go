@@ -64,21 +64,10 @@ func TestKindText(t *testing.T) {
 }
 
 func TestParseKind(t *testing.T) {
-	for name, hint := range map[string]string{
-		"time_out": `did you mean "timeout"?`, "rate-limit": `did you mean "rate_limit"?`, "Timeout": `did you mean "timeout"?`,
-		"servererror": `did you mean "server_error"?`, "connection": `did you mean "connection_refused"?`, "lost": `did you mean "response_lost"?`,
-		"": "", "none": "", "gravity": "", strings.Repeat("x", 1_000): "",
-	} {
+	for _, name := range []string{"time_out", "rate-limit", "Timeout", "", "none", "gravity", strings.Repeat("x", 1_000)} {
 		kind, err := ParseKind(name)
-		if err == nil || kind != None {
-			t.Errorf("ParseKind(%q) = %v, %v", name, kind, err)
-			continue
-		}
-		if !strings.Contains(err.Error(), "valid: timeout, rate_limit, server_error, malformed, connection_refused, response_lost") {
-			t.Errorf("%v: does not list the kinds", err)
-		}
-		if (hint != "") != strings.Contains(err.Error(), "did you mean") || !strings.Contains(err.Error(), hint) {
-			t.Errorf("%v: want hint %q", err, hint)
+		if err == nil || kind != None || !strings.Contains(err.Error(), "valid: timeout, rate_limit, server_error, malformed, connection_refused, response_lost") {
+			t.Errorf("ParseKind(%q) = %v, %v; want an error that lists the kinds", name, kind, err)
 		}
 	}
 }
