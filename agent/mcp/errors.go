@@ -79,6 +79,9 @@ func (c *Client) withProcess(err error, p *process, ended string) error {
 	}
 	start.Stderr = c.cfg.Redactor.Text(p.stderr.tail(stderrShown))
 	if ended == "" {
+		if seen := c.find.lines(); len(seen) > 0 {
+			start.What += "; until then: " + c.cfg.Redactor.Line(strings.Join(seen, "; "), messageShown)
+		}
 		return start
 	}
 	start.Exit, start.Class, start.What = ended, Startup, "the server ended before it was ready: "+ended

@@ -1,6 +1,7 @@
 package schema
 
 import (
+	"encoding/json"
 	"maps"
 	"slices"
 
@@ -72,13 +73,17 @@ func (w *walker) replace(sp spot, kind Kind, keyword string, value any) *seed {
 	return w.add(kind, keyword, sp.path, edit{doc: sp.doc, path: sp.path, value: value})
 }
 
-// arguments visits the whole: first what is not an object, then the object.
+// arguments visits the whole: first what is not an object, then the object. Null
+// is left alone where a call without arguments is valid: SDKs read it as none.
 func (w *walker) arguments() {
 	root := w.spot(nil, []*engine.Schema{w.s.root}, w.doc, w.doc)
 	for _, c := range []struct {
 		name  string
 		value any
 	}{{"array", []any{}}, {"null", nil}, {"string", placeholder}} {
+		if c.value == nil && w.s.Validate(json.RawMessage("{}")) == nil {
+			continue
+		}
 		w.replace(root, wrongContainer, "type", c.value).detail = c.name
 	}
 	w.within(root)

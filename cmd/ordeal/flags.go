@@ -53,7 +53,7 @@ func (f *scanFlags) bind(fs *pflag.FlagSet) {
 	durationVar(fs, &s.Timeout, "timeout", "limit of one call")
 	durationVar(fs, &s.ScanTimeout, "scan-timeout", "limit of the whole scan (default: the larger of 1m and timeout x requests x 4, plus 16 x level-duration)")
 	durationVar(fs, &s.Target.StartTimeout, "start-timeout", "limit of starting a server and shaking hands")
-	fs.Float64Var(&s.FaultRate, "fault-rate", s.FaultRate, "total probability that a call is faulted, 0 to 1")
+	fs.Float64Var(&s.FaultRate, "fault-rate", s.FaultRate, "total probability that a call is faulted, 0 to below 1")
 	fs.IntVar(&s.MaxRetries, "max-retries", s.MaxRetries, "retries of a disrupted operation")
 	durationVar(fs, &s.BackoffMax, "backoff-max", "longest wait before a rate-limited retry (0 = never wait)")
 	durationVar(fs, &s.BackoffBudget, "backoff-budget", "total of such waits per probe, and per level of the ramp")

@@ -128,7 +128,7 @@ func (f *scanFlags) unmeasured(err error, streams Streams) error {
 	case errors.As(err, &dead):
 		doc.Reason, doc.Remedy = dead.Message, dead.Remedy
 	default:
-		return err
+		doc.Reason = err.Error()
 	}
 	if f.jsonOut != "" {
 		var files outputs

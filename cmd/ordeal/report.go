@@ -32,17 +32,17 @@ func newReportCmd(streams Streams) *cobra.Command {
 			switch format {
 			case "scorecard":
 				return report.Scorecard(streams.Out, doc, report.ScorecardOptions{Color: colored(streams.Out), Verbose: verbose})
-			case "markdown":
+			case "report", "markdown":
 				return report.Markdown(streams.Out, doc)
 			case "agents-md":
 				return report.AgentsMD(streams.Out, doc, nil, time.Now())
 			case "json":
 				return report.JSON(streams.Out, doc)
 			}
-			return fmt.Errorf("--format is %q: want scorecard, markdown, agents-md or json", format)
+			return fmt.Errorf("--format is %q: want scorecard, report, agents-md or json", format)
 		},
 	}
-	cmd.Flags().StringVar(&format, "format", "scorecard", "scorecard, markdown, agents-md or json")
+	cmd.Flags().StringVar(&format, "format", "scorecard", "scorecard, report (Markdown), agents-md or json")
 	cmd.Flags().BoolVarP(&verbose, "verbose", "v", false, "show every caveat")
 	return cmd
 }

@@ -114,3 +114,13 @@ func reproducer(cases []Case, is func(*Case) bool) string {
 	}
 	return "tools/call " + string(call)
 }
+
+// ending says how the process ended after the first case it did not survive.
+func ending(cases []Case) string {
+	for i := range cases {
+		if c := &cases[i]; c.Fate == crashed && c.Exit != "" {
+			return "\n" + c.name() + ": " + c.Exit + ": " + c.Message
+		}
+	}
+	return ""
+}

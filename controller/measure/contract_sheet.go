@@ -246,7 +246,7 @@ func (s *sheet) contractFindings(b *book) {
 	if names := pick(died); len(names) > 0 && b.clean() {
 		s.finding("crash", result.Critical, fmt.Sprintf(
 			"%d of %d malformed calls took the tool down instead of bringing an error: %s. A model sends malformed arguments every day.",
-			len(names), b.total(), some(names, 6)), reproducer(b.cases, died))
+			len(names), b.total(), some(names, 6)), reproducer(b.cases, died)+ending(b.cases))
 	}
 	if names := pick(mute); len(names) > 0 {
 		s.finding("unanswered", result.Warning, fmt.Sprintf(

@@ -1,6 +1,7 @@
 package measure
 
 import (
+	"cmp"
 	"time"
 
 	"fmt"
@@ -46,7 +47,8 @@ type Level struct {
 // caller, else by the controller's clock.
 func wall(st *merge.Stage, virtual bool) time.Duration {
 	if virtual {
-		return time.Duration(st.Tally.Window.LongestUS) * time.Microsecond
+		w := st.Tally.Window
+		return time.Duration(cmp.Or(w.LongestUS, w.BusyUS)) * time.Microsecond // one caller has no longest
 	}
 	return st.Elapsed
 }

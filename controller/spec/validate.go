@@ -113,7 +113,7 @@ func (s *Spec) checkNumbers() error {
 	must(s.ScanTimeout > 0, "--scan-timeout is %v: want more than 0", s.ScanTimeout)
 	must(s.Target.StartTimeout > 0, "--start-timeout is %v: want more than 0", s.Target.StartTimeout)
 	must(s.LevelDuration >= 0, "--level-duration is %v: want 0 (by count) or more", s.LevelDuration)
-	must(s.FaultRate >= 0 && s.FaultRate <= 1, "--fault-rate is %g: want a probability from 0 to 1", s.FaultRate)
+	must(s.FaultRate >= 0 && s.FaultRatePPB < ppb, "--fault-rate is %g: want a probability from 0 to below 1 (at 1 every attempt is faulted and nothing could recover)", s.FaultRate)
 	must(s.MaxRetries >= 1 && s.MaxRetries <= 100, "--max-retries is %d: want 1 to 100 (at 0 the recovery floor is 0 and proves nothing)", s.MaxRetries)
 	must(s.BackoffMax >= 0, "--backoff-max is %v: want 0 (never wait) or more", s.BackoffMax)
 	must(s.BackoffBudget >= 0, "--backoff-budget is %v: want 0 (never wait) or more", s.BackoffBudget)
