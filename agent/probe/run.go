@@ -3,6 +3,7 @@ package probe
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"ordeal/agent/target"
@@ -32,15 +33,24 @@ func Run(ctx context.Context, env Env, u *wire.Unit, progress func(done, errors 
 	if progress == nil {
 		progress = func(int64, int64) {}
 	}
+	told := env.Target
 	if !env.Target.Virtual() {
 		env.occupancy = &occupancy{}
 		env.Target = env.occupancy.observe(env.Target)
 	}
+	seen := notesOf(told)
 	start := time.Now()
 	if err := execute(ctx, &env, u, res, progress); err != nil {
 		res.Failure = target.Explain(err)
 	}
 	res.Elapsed = time.Since(start)
+	if res.Tally != nil {
+		for _, note := range notesOf(told) {
+			if !slices.Contains(seen, note) {
+				res.Tally.Note(note)
+			}
+		}
+	}
 	if env.occupancy != nil {
 		res.Busy = env.occupancy.spent()
 	}
@@ -64,6 +74,15 @@ func execute(ctx context.Context, env *Env, u *wire.Unit, res *wire.Result, prog
 		return recovery(ctx, env, u, res, progress)
 	case wire.ContractUnit:
 		return contract(ctx, env, u, res, progress)
+	}
+	return nil
+}
+
+// notesOf are the protocol findings that a target has made so far beside its
+// calls: late, repeated and unknown replies, noise.
+func notesOf(t target.Target) []string {
+	if noted, ok := t.(interface{ Notes() []string }); ok {
+		return noted.Notes()
 	}
 	return nil
 }

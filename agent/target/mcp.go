@@ -122,6 +122,9 @@ func (m *mcpTarget) hidden(raw json.RawMessage) json.RawMessage {
 	return json.RawMessage(m.redact.Text(string(raw)))
 }
 
+// Notes are what the server did against the protocol so far, beside its answers.
+func (m *mcpTarget) Notes() []string { return m.client.Notes() }
+
 func (m *mcpTarget) session(ctx context.Context, user int) (*mcp.Session, error) {
 	m.mu.Lock()
 	s := m.sessions[user]

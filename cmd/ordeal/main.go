@@ -9,9 +9,16 @@ import (
 
 	"ordeal/agent/mcp"
 	"ordeal/cmd/internal/cli"
+	"ordeal/cmd/internal/fleet"
 )
+
+// abandon leaves nothing behind when there is no time to close anything.
+func abandon() {
+	mcp.KillAll()
+	fleet.Abandon()
+}
 
 func main() {
 	streams := Streams{Out: os.Stdout, Err: os.Stderr}
-	os.Exit(cli.Main(func(ctx context.Context) error { return run(ctx, os.Args[1:], streams) }, mcp.KillAll))
+	os.Exit(cli.Main(func(ctx context.Context) error { return run(ctx, os.Args[1:], streams) }, abandon))
 }

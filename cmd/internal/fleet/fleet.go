@@ -53,12 +53,24 @@ func Start(ctx context.Context, n int, version string) (*Embedded, error) {
 	return e, nil
 }
 
+// stores are the directories of servers that have not been stopped.
+var stores sync.Map
+
+// Abandon removes what Stop would have, for a process that leaves without it.
+func Abandon() {
+	stores.Range(func(dir, _ any) bool {
+		_ = os.RemoveAll(dir.(string)) // the process is leaving: nobody could be told
+		return true
+	})
+}
+
 func (e *Embedded) serve() error {
 	dir, err := os.MkdirTemp("", "ordeal-")
 	if err != nil {
 		return fmt.Errorf("embedded NATS: %w", err)
 	}
 	e.dir = dir
+	stores.Store(dir, nil)
 	srv, err := server.NewServer(&server.Options{
 		ServerName: "ordeal", DontListen: true, NoSigs: true, NoLog: true, MaxPayload: wire.MaxPayload,
 		JetStream: true, StoreDir: dir, DisableJetStreamBanner: true,
@@ -106,6 +118,7 @@ func (e *Embedded) agents(ctx context.Context, n int, version string) error {
 // Stop ends the agents, with every process and session of every target, and
 // then the server. It returns what went wrong in the agents.
 func (e *Embedded) Stop() error {
+	defer stores.Delete(e.dir)
 	if e.stop != nil {
 		e.stop()
 	}
