@@ -2,6 +2,7 @@ package metrics
 
 import (
 	"encoding/json"
+	"fmt"
 	"math"
 )
 
@@ -40,36 +41,34 @@ type Interval struct {
 	Lo, Hi float64
 }
 
-// MarshalJSON writes {"lo": …, "hi": …}, an open end as null.
+// MarshalJSON writes [lo, hi], an open end as null.
 func (iv Interval) MarshalJSON() ([]byte, error) {
-	end := func(v float64) *float64 {
-		if math.IsInf(v, 0) {
-			return nil
+	var ends [2]*float64
+	for i, v := range [2]float64{iv.Lo, iv.Hi} {
+		if !math.IsInf(v, 0) {
+			ends[i] = &v
 		}
-		return &v
 	}
-	return json.Marshal(intervalJSON{end(iv.Lo), end(iv.Hi)})
+	return json.Marshal(ends)
 }
 
 // UnmarshalJSON reads what MarshalJSON wrote.
 func (iv *Interval) UnmarshalJSON(data []byte) error {
-	var ends intervalJSON
+	var ends []*float64
 	if err := json.Unmarshal(data, &ends); err != nil {
 		return err
 	}
-	iv.Lo, iv.Hi = math.Inf(-1), math.Inf(1)
-	if ends.Lo != nil {
-		iv.Lo = *ends.Lo
+	if len(ends) != 2 {
+		return fmt.Errorf("interval of %d ends: want [lo, hi]", len(ends))
 	}
-	if ends.Hi != nil {
-		iv.Hi = *ends.Hi
+	iv.Lo, iv.Hi = math.Inf(-1), math.Inf(1)
+	if ends[0] != nil {
+		iv.Lo = *ends[0]
+	}
+	if ends[1] != nil {
+		iv.Hi = *ends[1]
 	}
 	return nil
-}
-
-type intervalJSON struct {
-	Lo *float64 `json:"lo"`
-	Hi *float64 `json:"hi"`
 }
 
 // Measured is one number with its denominator. Value is nil when the number
@@ -79,7 +78,7 @@ type Measured struct {
 	Value    any       `json:"value"` // float64, int64, bool, string, list or map; nil = not measured
 	Unit     string    `json:"unit,omitempty"`
 	N        int64     `json:"n"`
-	Interval *Interval `json:"interval,omitempty"`
+	Interval *Interval `json:"interval"`          // null where there is none
 	Caveats  []string  `json:"caveats,omitempty"` // ids
 }
 

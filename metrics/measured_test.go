@@ -11,9 +11,9 @@ func TestIntervalJSON(t *testing.T) {
 		iv   Interval
 		want string
 	}{
-		{Interval{0.25, 0.5}, `{"lo":0.25,"hi":0.5}`},
-		{Interval{0.25, math.Inf(1)}, `{"lo":0.25,"hi":null}`},
-		{Interval{math.Inf(-1), 0.5}, `{"lo":null,"hi":0.5}`},
+		{Interval{0.25, 0.5}, `[0.25,0.5]`},
+		{Interval{0.25, math.Inf(1)}, `[0.25,null]`},
+		{Interval{math.Inf(-1), 0.5}, `[null,0.5]`},
 	} {
 		got, err := json.Marshal(tt.iv)
 		if err != nil || string(got) != tt.want {

@@ -61,10 +61,20 @@ func ParseJSON(r io.Reader) (*result.Document, error) {
 	if err := json.Unmarshal(data, doc); err != nil {
 		return nil, located(data, err)
 	}
+	denull(&doc.Target)
 	if err := checkDocument(doc); err != nil {
 		return nil, fmt.Errorf("result: %w", err)
 	}
 	return doc, nil
+}
+
+// denull makes a JSON null the nothing that it was in memory.
+func denull(t *result.Target) {
+	for _, raw := range []*json.RawMessage{&t.ToolArgs, &t.Capabilities} {
+		if string(*raw) == "null" {
+			*raw = nil
+		}
+	}
 }
 
 // checkHead decides whether the bytes are a result document of our version.
@@ -90,6 +100,7 @@ func checkHead(data []byte) error {
 	if err := json.Unmarshal(data, &ref); err != nil {
 		return located(data, err)
 	}
+	denull(&ref.Target)
 	return &RefusedError{Refusal: ref}
 }
 

@@ -70,15 +70,15 @@ type Target struct {
 	Kind            string          `json:"kind"`
 	URI             string          `json:"uri"`
 	Name            string          `json:"name"`
-	Version         string          `json:"version,omitempty"`
-	Transport       string          `json:"transport,omitempty"`
-	ProtocolVersion string          `json:"protocol_version,omitempty"`
-	Capabilities    json.RawMessage `json:"capabilities,omitempty"`
+	Version         string          `json:"version"`
+	Transport       string          `json:"transport"`
+	ProtocolVersion string          `json:"protocol_version"`
+	Capabilities    json.RawMessage `json:"capabilities"`
 	Language        string          `json:"language,omitempty"`
-	Tool            string          `json:"tool,omitempty"`
-	ToolArgs        json.RawMessage `json:"tool_args,omitempty"`
-	ToolArgsSource  string          `json:"tool_args_source,omitempty"` // user, none, or where synthesis took it from
-	Mutability      string          `json:"mutability,omitempty"`       // read-only, mutating, unknown
+	Tool            string          `json:"tool"`
+	ToolArgs        json.RawMessage `json:"tool_args"`
+	ToolArgsSource  string          `json:"tool_args_source"` // user, none, or where synthesis took it from
+	Mutability      string          `json:"mutability"`       // read-only, mutating, unknown
 	Tools           int             `json:"tools"`
 	Virtual         bool            `json:"virtual_clock"` // latency is reported, not slept
 }
@@ -103,7 +103,7 @@ type Check struct {
 	Unit        string            `json:"unit"` // ms, rate, $, count, x
 	Observed    *float64          `json:"observed"`
 	N           int64             `json:"n"`
-	Interval    *metrics.Interval `json:"interval,omitempty"`
+	Interval    *metrics.Interval `json:"interval"`
 	Status      Status            `json:"status"`
 	Score       *float64          `json:"score"` // 0..100; null when n/a
 	Reason      string            `json:"reason"`
