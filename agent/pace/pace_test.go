@@ -3,11 +3,8 @@ package pace
 import (
 	"math/big"
 	"math/rand/v2"
-	"slices"
 	"testing"
 	"time"
-
-	"github.com/google/go-cmp/cmp"
 )
 
 func TestConstantDue(t *testing.T) {
@@ -53,75 +50,6 @@ func TestConstantExact(t *testing.T) {
 		due, ok := c.Due(i)
 		if inRange := want.IsInt64(); ok != inRange || ok && int64(due) != want.Int64() {
 			t.Fatalf("rate %d arrival %d: due %d, %v; want %v", c.MilliRate, i, due, ok, want)
-		}
-	}
-}
-
-func TestNext(t *testing.T) {
-	c := Constant{MilliRate: 2000, Count: 3}
-	rows := []struct {
-		name    string
-		elapsed time.Duration
-		n       uint64
-		wait    time.Duration
-		stop    bool
-	}{
-		{"Due", 0, 0, 0, false},
-		{"Early", 200 * time.Millisecond, 1, 300 * time.Millisecond, false},
-		{"LateIsNotNegative", 5 * time.Second, 2, 0, false},
-		{"Over", 5 * time.Second, 3, 0, true},
-	}
-	for _, r := range rows {
-		t.Run(r.name, func(t *testing.T) {
-			wait, stop := Next(c, r.elapsed, r.n)
-			if wait != r.wait || stop != r.stop {
-				t.Errorf("Next = %v, %v; want %v, %v", wait, stop, r.wait, r.stop)
-			}
-		})
-	}
-}
-
-func all(s Shape) []time.Duration {
-	var out []time.Duration
-	for i := uint64(0); ; i++ {
-		due, ok := s.Due(i)
-		if !ok {
-			return out
-		}
-		out = append(out, due)
-	}
-}
-
-// TestSharesSumToWhole: for any number of agents the union of their arrivals is
-// the schedule of one, arrival for arrival.
-func TestSharesSumToWhole(t *testing.T) {
-	rng := rand.New(rand.NewPCG(3, 4))
-	for _, k := range []uint64{1, 2, 3, 7, 16, 500} {
-		for range 20 {
-			whole := Constant{MilliRate: 1 + rng.Int64N(5_000_000), Count: rng.Uint64N(2000)}
-			if rng.IntN(2) == 0 {
-				whole.Length = time.Duration(1 + rng.Int64N(int64(time.Second)))
-				whole.Count++
-			}
-			if whole.Count == 0 {
-				continue
-			}
-			var union []time.Duration
-			for first := range k {
-				union = append(union, all(Every{Whole: whole, First: first, Step: k})...)
-			}
-			slices.Sort(union)
-			if diff := cmp.Diff(all(whole), union); diff != "" {
-				t.Fatalf("%d agents, %+v: %s", k, whole, diff)
-			}
-		}
-	}
-}
-
-func TestEveryOverflowEnds(t *testing.T) {
-	for _, e := range []Every{{Whole: Constant{}, First: 1<<64 - 1, Step: 2}, {Whole: Constant{}, Step: 1 << 63}} {
-		if _, ok := e.Due(2); ok {
-			t.Errorf("%+v: arrival 2 wrapped around", e)
 		}
 	}
 }

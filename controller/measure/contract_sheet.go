@@ -222,6 +222,9 @@ func (s *sheet) contractSummary(b *book) {
 	}
 	s.probe.Summary = fmt.Sprintf("%d malformed calls to %s: %d rejected, %d accepted, %d crashed",
 		b.total(), across, b.fates[rejected], b.fates[accepted], b.fates[crashed])
+	if b.limited > 0 {
+		s.probe.Summary += fmt.Sprintf(", %d of the rejections for quota", b.limited)
+	}
 	if n := b.fates[unanswered]; n > 0 {
 		s.probe.Summary += fmt.Sprintf(", %d unanswered", n)
 	}

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -353,7 +354,11 @@ func TestOwnCasesDoNotRaiseStrictness(t *testing.T) {
 func TestRateLimitedCaseProvesNothing(t *testing.T) {
 	in := world()
 	cases(in).Cases[1].Outcome = metrics.RateLimited
-	if m := probesOf(in)["contract"].Metrics["accepted_invalid"]; m.N != 2 {
+	p := probesOf(in)["contract"]
+	if m := p.Metrics["accepted_invalid"]; m.N != 2 {
 		t.Errorf("accepted_invalid over %d cases, want the 2 that were answered for themselves", m.N)
+	}
+	if !strings.Contains(p.Summary, "1 of the rejections for quota") {
+		t.Errorf("summary %q hides that a rejection was for quota", p.Summary)
 	}
 }
