@@ -133,6 +133,7 @@ func TestInterruptEachPhase(t *testing.T) {
 		after time.Duration
 	}{
 		{"Latency", []string{"--requests", "100000"}, 2500 * time.Millisecond},
+		{"Ramp", []string{"--probes", "concurrency", "--requests", "1000000"}, 2500 * time.Millisecond},
 		{"Contract", []string{"--probes", "contract", "--contract-cases", "100000", "--contract-tools", "12"}, 1500 * time.Millisecond},
 		{"Chaos", []string{"--probes", "fault", "--timeout", "20s"}, 2500 * time.Millisecond},
 	} {
@@ -277,4 +278,34 @@ func readFile(t *testing.T, name string) string {
 		t.Fatal(err)
 	}
 	return string(raw)
+}
+
+// TestInterruptedSurvey: before the target has answered there is nothing to
+// measure, and still a document and no process left.
+func TestInterruptedSurvey(t *testing.T) {
+	out := filepath.Join(t.TempDir(), "out.json")
+	cmd := exec.Command(self(t), "scan", "sleep 3600", "--json-out", out)
+	cmd.Env = append(os.Environ(), "ORDEAL_TEST_MAIN=1")
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	var children []int
+	for deadline := time.Now().Add(10 * time.Second); len(children) == 0 && time.Now().Before(deadline); time.Sleep(20 * time.Millisecond) {
+		children = childrenOf(t, cmd.Process.Pid)
+	}
+	if err := cmd.Process.Signal(syscall.SIGINT); err != nil {
+		t.Fatal(err)
+	}
+	err := cmd.Wait()
+	var exit *exec.ExitError
+	if !errors.As(err, &exit) || exit.ExitCode() != cli.Interrupted {
+		t.Fatalf("ended with %v, want exit %d", err, cli.Interrupted)
+	}
+	var doc result.Document
+	if err := json.Unmarshal([]byte(readFile(t, out)), &doc); err != nil || !doc.Run.Partial || doc.Verdict.Passed != nil {
+		t.Errorf("partial %v, passed %v, err %v; want a partial document without a verdict", doc.Run.Partial, doc.Verdict.Passed, err)
+	}
+	if len(children) == 0 || alive(children[0]) {
+		t.Errorf("server processes %v: seen and gone is what should be", children)
+	}
 }
