@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -9,6 +10,7 @@ import (
 
 	"ordeal/agent/wire"
 	"ordeal/agent/wire/bus"
+	"ordeal/metrics/prom"
 )
 
 // Options of an agent.
@@ -18,79 +20,29 @@ type Options struct {
 	Pools   []string // none = the default pool
 	Version string   // of the software
 	Digest  string   // of the fault schedule's probe set
-	// Ready, when set, is called once: with nil when the agent has joined the
-	// fleet, with the error when it could not.
+	// Capacity is how many callers it can hold at once; 0 = as many as fit, at
+	// most DefaultCapacity.
+	Capacity int
+	// Drain is how long a stopping agent lets what it has in hand go on; 0 = it
+	// cuts it at once.
+	Drain time.Duration
+	// Skew is added to the agent's clock. Tests set it.
+	Skew time.Duration
+	// Log is told what its operator should know, one line at a time; may be nil.
+	Log func(text string)
+	// Metrics shows the agent to Prometheus; may be nil.
+	Metrics *prom.Agent
+	// Ready, when set, is called once: with nil when the agent has joined all its
+	// queues, with the error when it could not.
 	Ready func(error)
 }
 
-// Agent works units until its context ends.
-type Agent struct {
-	bus  *bus.Bus
-	opt  Options
-	runs *runs
-	busy sync.Mutex // held while a unit is worked: one at a time
-
-	mu       sync.Mutex
-	units    int64 // worked so far
-	shares   map[string]*share
-	stopping bool
-	tasks    sync.WaitGroup // gang shares and targets that close: see spawn
-}
-
-// ErrStopped is the cause that ends what a stopping agent has in hand.
-var ErrStopped = errors.New("the agent is stopping")
-
-// Run joins the fleet and works until ctx ends. It returns nil then, and an
-// error when it could not join.
-func Run(ctx context.Context, b *bus.Bus, opt Options) error {
-	if len(opt.Pools) == 0 {
-		opt.Pools = []string{wire.DefaultPool}
-	}
-	a := &Agent{bus: b, opt: opt, runs: newRuns(), shares: map[string]*share{}}
-	queues, leave, err := a.join(ctx)
-	if opt.Ready != nil {
-		opt.Ready(err)
-	}
-	switch {
-	case err != nil && ctx.Err() != nil:
-		return nil // stopped before it had begun
-	case err != nil:
-		return err
-	}
-	defer leave()
-	a.work(ctx, queues)
-	return nil
-}
-
-// join queues and subscribes before it announces: whoever sees the agent can
-// reach it.
-func (a *Agent) join(ctx context.Context) (queues []*bus.Queue, leave func(), err error) {
-	if err := a.opt.validate(); err != nil {
-		return nil, nil, err
-	}
-	for _, pool := range a.opt.Pools {
-		queue, err := a.bus.Queue(ctx, pool)
-		if err != nil {
-			return nil, nil, err
-		}
-		queues = append(queues, queue)
-	}
-	stopControl, err := a.bus.OnControl(a.control)
-	if err != nil {
-		return nil, nil, err
-	}
-	stopPrepare, err := a.bus.OnPrepare(a.opt.ID, a.prepare)
-	if err != nil {
-		stopControl()
-		return nil, nil, err
-	}
-	leave = func() { stopPrepare(); stopControl(); a.leave() }
-	if err := a.announce(ctx); err != nil {
-		leave()
-		return nil, nil, err
-	}
-	return queues, leave, nil
-}
+// DefaultCapacity and DefaultDrain are what an agent of a fleet has unless its
+// operator says otherwise.
+const (
+	DefaultCapacity = 1000
+	DefaultDrain    = 30 * time.Second
+)
 
 // validate refuses names that do not fit a subject.
 func (o *Options) validate() error {
@@ -101,71 +53,135 @@ func (o *Options) validate() error {
 	return errors.Join(errs...)
 }
 
-// work runs the loops until ctx ends, then stops what is in hand, waits until
-// that is published or given back, and closes every target.
-func (a *Agent) work(ctx context.Context, queues []*bus.Queue) {
-	var loops sync.WaitGroup
-	loops.Go(func() { a.heartbeat(ctx) })
+// Agent works units until its context ends.
+type Agent struct {
+	bus    *bus.Bus
+	opt    Options
+	clock  clock
+	runs   *runs
+	gauges gauges
+	news   chan struct{} // wakes the heart; holds one
+
+	mu       sync.Mutex
+	freed    chan struct{} // not nil while the agent is busy: one unit or share calls a target at a time
+	hand     hand          // what it has in hand
+	shares   map[string]*share
+	draining bool           // takes nothing new
+	stopped  chan struct{}  // closed once what is in hand is cut
+	sharing  sync.WaitGroup // gang shares; none begins while draining
+	closing  sync.WaitGroup // runs that close their targets
+}
+
+// hand is what an agent has in hand, and how much it has had.
+type hand struct {
+	run, unit string
+	units     int64 // worked so far
+}
+
+// ErrStopped is the cause that ends what a stopping agent has in hand.
+var ErrStopped = errors.New("the agent is stopping")
+
+func newAgent(b *bus.Bus, opt Options) *Agent {
+	if len(opt.Pools) == 0 {
+		opt.Pools = []string{wire.DefaultPool}
+	}
+	if opt.Log == nil {
+		opt.Log = func(string) {}
+	}
+	a := &Agent{bus: b, opt: opt, clock: newClock(opt.Skew), news: make(chan struct{}, 1), shares: map[string]*share{}, stopped: make(chan struct{})}
+	a.gauges.metrics = opt.Metrics
+	a.runs = &runs{agent: opt.ID, ask: b.AskLease, watch: &a.gauges, byID: map[string]*run{}}
+	return a
+}
+
+// Run joins the fleet and works until ctx ends. It returns nil then, and an
+// error when it could not join.
+func Run(ctx context.Context, b *bus.Bus, opt Options) error {
+	a := newAgent(b, opt)
+	var told sync.Once
+	ready := func(err error) {
+		told.Do(func() {
+			if opt.Ready != nil {
+				opt.Ready(err)
+			}
+		})
+	}
+	err := a.opt.validate()
+	if err == nil {
+		a.opt.Capacity, err = fit(opt.Capacity)
+	}
+	if err == nil {
+		err = a.live(ctx, func() { ready(nil) })
+	}
+	ready(cmp.Or(err, context.Cause(ctx)))
+	return err
+}
+
+// live is the agent's life: it can be reached and is announced before it joins
+// its queues, and takes its leave when all it had in hand is out of it.
+func (a *Agent) live(ctx context.Context, joined func()) error {
+	hangUp, err := a.listen(ctx)
+	if err != nil || hangUp == nil {
+		return err
+	}
+	beating, stopBeating := context.WithCancel(context.WithoutCancel(ctx))
+	var heart, loops sync.WaitGroup
+	heart.Go(func() { a.heartbeat(beating) })
+	if err = a.pullAll(ctx, &loops, joined); err == nil {
+		<-ctx.Done()
+	}
+	a.drain(&loops)
+	hangUp()
+	stopBeating()
+	heart.Wait()
+	a.closing.Wait()
+	a.runs.close()
+	a.leave()
+	return err
+}
+
+// pullAll joins the queue of every pool and starts to work it.
+func (a *Agent) pullAll(ctx context.Context, loops *sync.WaitGroup, joined func()) error {
+	var queues []*bus.Queue
+	for _, pool := range a.opt.Pools {
+		queue, err := a.join(ctx, wire.QueueName(pool, a.opt.Digest))
+		if err != nil || queue == nil {
+			return err
+		}
+		queues = append(queues, queue)
+	}
 	for _, queue := range queues {
 		loops.Go(func() { a.pull(ctx, queue) })
 	}
-	<-ctx.Done()
-	a.stop()
-	loops.Wait()
-	a.tasks.Wait()
-	a.runs.close()
+	joined()
+	return nil
 }
 
-// stop ends what is in hand; no task begins after it.
-func (a *Agent) stop() {
-	a.mu.Lock()
-	a.stopping = true
-	a.mu.Unlock()
-	a.runs.stop(ErrStopped)
-}
-
-// spawn runs f on a goroutine that work waits for; false once the agent stops,
-// and f has not run.
-func (a *Agent) spawn(f func()) bool {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	if a.stopping {
-		return false
-	}
-	a.tasks.Go(f)
-	return true
-}
-
-// control obeys go, halt and release. It never waits: a halt of one run must
-// not queue behind the targets of another.
-func (a *Agent) control(run string, c wire.Control) {
-	if c.Kind == wire.Release {
-		if r := a.runs.release(run); r != nil && !a.spawn(r.close) {
-			r.close() // the agent stops, and waits for this handler
+// control obeys go, halt, release and quota. It never waits: a halt of one run
+// must not queue behind the targets of another.
+func (a *Agent) control(id string, c wire.Control) {
+	switch c.Kind {
+	case wire.Release:
+		if r := a.runs.release(id, c.Generation); r != nil {
+			a.close(r)
 		}
-		return
-	}
-	r, ok := a.runs.of(run)
-	switch {
-	case !ok: // late
-	case c.Kind == wire.Go:
-		r.start(c.Stage)
-	case c.Kind == wire.Halt:
-		r.cancel(fmt.Errorf("halted: %s", c.Reason))
+	case wire.Halt:
+		if r, err := a.runs.enter(id, c.Generation); err == nil {
+			r.lease.halt(fmt.Errorf("halted: %s", c.Reason))
+			a.runs.leave(r)
+		}
+	case wire.Go:
+		if r := a.runs.known(id, c.Generation); r != nil {
+			r.start(c.Gang, c.At+c.Offsets[a.opt.ID])
+		}
+	case wire.Quota:
+		if r := a.runs.known(id, c.Generation); r != nil {
+			r.ration.halt(c.Pause)
+			r.lease.poke()
+			a.opt.Metrics.QuotaPause(c.Pause)
+		}
 	}
 }
 
-func (a *Agent) announce(ctx context.Context) error {
-	a.mu.Lock()
-	units := a.units
-	a.mu.Unlock()
-	return a.bus.Announce(ctx, wire.Hello{V: wire.Version, ID: a.opt.ID, Version: a.opt.Version, Labels: a.opt.Labels,
-		Pools: a.opt.Pools, Digest: a.opt.Digest, Units: units})
-}
-
-// leave runs after the context has ended, on a deadline of its own.
-func (a *Agent) leave() {
-	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
-	defer cancel()
-	_ = a.bus.Leave(ctx, a.opt.ID) // else the registry forgets it by itself
-}
+// close closes a run, beside everything else.
+func (a *Agent) close(r *run) { a.closing.Go(r.close) }

@@ -3,106 +3,192 @@ package agent
 import (
 	"context"
 	"errors"
+	"fmt"
 	"sync"
 	"time"
 
+	"ordeal/agent/probe"
 	"ordeal/agent/wire"
 )
 
+// goLate is how late a share may still begin: beyond that the others have
+// measured a level that it was no part of.
+const goLate = time.Second
+
 var (
 	errNoGo    = errors.New("no go came for a prepared share")
+	errLateGo  = fmt.Errorf("go came more than %v after the start", goLate)
 	errAborted = errors.New("the controller took the share back")
 )
 
 // share is a share of a gang stage in the agent's hands.
 //
-//	taken ── prepared ── go ── measured ── published
-//	   └────────┴── aborted, failed: nothing is published
+//	taken ── leave ── prepared ── go ── due ── measured ── published
+//	   └────────┴────────┴─────────┴─────┴── aborted, failed: nothing is published
 type share struct {
 	unit     wire.Unit
-	started  <-chan struct{}
-	prepared chan struct{} // closed once its sessions are open and its warm-up is done
-	aborted  chan struct{} // closed when the controller wants it back
-	abort    sync.Once
+	started  <-chan int64 // the start, on the agent's clock
+	prepared chan struct{}
+	ctx      context.Context // ends when the controller wants it back
+	abort    context.CancelCauseFunc
 	ended    chan struct{} // closed once the agent is free again
+	start    *wire.Start   // once it is measured
 	failure  *wire.Failure // set before ended is closed
 }
 
 func (s *share) key() string { return s.unit.Run + "/" + s.unit.ID }
 
-// prepare takes a share of a gang stage and answers once it is prepared, or at
-// once that the agent is busy; the measured part waits for go.
-func (a *Agent) prepare(p wire.Prepare) wire.Ready {
+// request answers what a controller asks of this agent.
+func (a *Agent) request(r wire.Request) wire.Ready {
 	ready := wire.Ready{V: wire.Version, Agent: a.opt.ID}
-	if p.Abort {
-		a.giveUp(&p.Unit)
-		return ready
-	}
-	s := &share{unit: p.Unit, prepared: make(chan struct{}), aborted: make(chan struct{}), ended: make(chan struct{})}
-	if ready.Failure = a.take(s); ready.Failure != nil {
-		return ready
-	}
-	select {
-	case <-s.prepared:
-	case <-s.ended:
-		if ready.Failure = s.failure; ready.Failure == nil {
-			ready.Failure = &wire.Failure{Class: "harness", Message: "the share ended before it was ready"}
-		}
+	switch {
+	case r.Kind == wire.Ping:
+		ready.Clock = a.clock.now()
+	case r.Unit == nil:
+		ready.Failure = &wire.Failure{Class: "harness", Message: fmt.Sprintf("request %q without a unit", r.Kind)}
+	case r.Kind == wire.Prepare:
+		ready.Failure = a.prepare(r.Unit)
+	case r.Kind == wire.Abort:
+		a.giveUp(r.Unit)
+	default:
+		ready.Failure = &wire.Failure{Class: "harness", Message: fmt.Sprintf("unknown request %q: this agent is older than its controller", r.Kind)}
 	}
 	return ready
 }
 
-// take starts the share on a goroutine of its own, unless the agent has
-// something else to do.
-func (a *Agent) take(s *share) *wire.Failure {
-	state, ok := a.runs.of(s.unit.Run)
-	if !ok {
-		return &wire.Failure{Class: "cancelled", Message: errReleased.Error()}
+// prepare takes a share of a gang stage and answers once it is prepared, or at
+// once that the agent is busy; the measured part waits for go.
+func (a *Agent) prepare(u *wire.Unit) *wire.Failure {
+	if l := u.Load; l != nil && l.Workers > a.opt.Capacity {
+		return &wire.Failure{Class: "capacity", Message: fmt.Sprintf("agent %s holds %d callers, not %d", a.opt.ID, a.opt.Capacity, l.Workers),
+			Remedy: "add agents, or raise their --capacity"}
 	}
-	if !a.busy.TryLock() {
-		return &wire.Failure{Class: wire.Busy, Message: "agent " + a.opt.ID + " is busy with other work", Remedy: "scan again once it is free, or use another pool"}
+	state, err := a.runs.enter(u.Run, u.Gen)
+	if err != nil {
+		return &wire.Failure{Class: "cancelled", Message: err.Error()}
 	}
-	s.started = state.gate(s.unit.Stage)
-	a.hold(s)
-	if !a.spawn(func() { a.workShare(state, s) }) {
-		a.drop(s)
-		a.busy.Unlock()
-		return &wire.Failure{Class: "cancelled", Message: ErrStopped.Error()}
-	}
-	return nil
-}
-
-func (a *Agent) workShare(state *run, s *share) {
-	defer close(s.ended)
-	r := a.run(state, &s.unit, s.ready)
-	a.drop(s)
-	a.busy.Unlock()
-	s.failure = r.Failure
-	select {
-	case <-s.aborted:
-		return
-	default:
+	s := &share{unit: *u, prepared: make(chan struct{}), ended: make(chan struct{})}
+	s.ctx, s.abort = context.WithCancelCause(context.Background())
+	if f := a.begin(state, s); f != nil {
+		a.runs.leave(state)
+		return f
 	}
 	select {
 	case <-s.prepared:
-		a.publish(state.ctx, r, nil)
-	default: // it failed before it was ready: the answer says so
+		return nil
+	case <-s.ended:
+	}
+	if s.failure == nil {
+		return &wire.Failure{Class: "harness", Message: "the share ended before it was ready"}
+	}
+	return s.failure
+}
+
+// begin starts the share on a goroutine of its own, unless the agent has
+// something else to do.
+func (a *Agent) begin(state *run, s *share) *wire.Failure {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	switch {
+	case a.freed != nil:
+		return &wire.Failure{Class: wire.Busy, Message: "agent " + a.opt.ID + " is busy with other work", Remedy: "scan again once it is free, or use another pool"}
+	case a.draining:
+		return &wire.Failure{Class: "cancelled", Message: ErrStopped.Error()}
+	}
+	a.freed = make(chan struct{})
+	a.hand.run, a.hand.unit = s.unit.Run, s.unit.ID
+	a.shares[s.key()] = s
+	a.sharing.Go(func() {
+		defer a.runs.leave(state)
+		a.workShare(state, s)
+	})
+	return nil
+}
+
+// workShare works a share under the lease of its run and publishes the result,
+// unless it ended before it was ready: then the answer says so.
+func (a *Agent) workShare(state *run, s *share) {
+	started, done := state.gate(s.unit.Gang)
+	defer done()
+	s.started = started
+	end := sync.OnceFunc(func() {
+		a.drop(s)
+		a.free()
+		close(s.ended)
+	})
+	defer end()
+	w, err := state.begin(s.ctx)
+	if err != nil {
+		s.failure = &wire.Failure{Class: "cancelled", Message: err.Error()}
+		a.denied(&s.unit, state, err)
+		return
+	}
+	defer w.end()
+	a.opt.Metrics.UnitStarted()
+	r := a.run(w, &s.unit, func(ctx context.Context) error { return a.await(ctx, s) })
+	r.Start, s.failure = s.start, r.Failure
+	end()
+	a.settleShare(w, s, r)
+}
+
+// settleShare publishes what was measured. A share whose lease ran out is part of
+// the result all the same: nobody else can work it. Of one that the agent's stop
+// has cut nothing is said: the agent is gone from the gang, which begins again.
+func (a *Agent) settleShare(w *work, s *share, r *wire.Result) {
+	cause := context.Cause(w.ctx)
+	select {
+	case <-s.prepared:
+	default:
+		cause = errAborted // never ready
+	}
+	var denied *deniedError
+	switch {
+	case r.Partial && errors.Is(cause, ErrStopped):
+		a.opt.Metrics.UnitReturned()
+	case errors.Is(cause, errAborted), errors.As(cause, &denied), a.store(w, r, true) != nil:
+		a.opt.Metrics.UnitFailed()
+		a.denied(&s.unit, w.run, cause)
+	default:
+		a.worked(r)
 	}
 }
 
-// ready waits for go between the preparations and the measured part.
-func (s *share) ready(ctx context.Context) error {
+// denied closes what is open of a run that is over.
+func (a *Agent) denied(u *wire.Unit, state *run, err error) {
+	var denied *deniedError
+	if errors.As(err, &denied) {
+		a.forget(u.Run, state)
+	}
+}
+
+// await says that the share is prepared, and returns when its measured part is
+// due.
+func (a *Agent) await(ctx context.Context, s *share) error {
 	close(s.prepared)
+	timer := time.NewTimer(wire.GoWait)
+	defer timer.Stop()
 	select {
-	case <-s.started:
-		return context.Cause(ctx)
-	case <-s.aborted:
-		return errAborted
+	case due := <-s.started:
+		return a.startAt(ctx, s, due)
 	case <-ctx.Done():
 		return context.Cause(ctx)
-	case <-time.After(wire.GoWait):
+	case <-timer.C:
 		return errNoGo
 	}
+}
+
+// startAt waits for the start. Whoever learns of it too late begins at once, and
+// says so; much too late is no part of the gang.
+func (a *Agent) startAt(ctx context.Context, s *share, due int64) error {
+	if err := probe.SleepUntil(ctx, a.clock.moment(due)); err != nil {
+		return err
+	}
+	at := a.clock.now()
+	if time.Duration(at-due) > goLate {
+		return errLateGo
+	}
+	s.start = &wire.Start{Due: due, At: at}
+	return nil
 }
 
 // giveUp lets go of a share and returns once the agent is free again.
@@ -110,16 +196,11 @@ func (a *Agent) giveUp(u *wire.Unit) {
 	a.mu.Lock()
 	s := a.shares[u.Run+"/"+u.ID]
 	a.mu.Unlock()
-	if s != nil {
-		s.abort.Do(func() { close(s.aborted) })
-		<-s.ended
+	if s == nil || u.Gen < s.unit.Gen {
+		return
 	}
-}
-
-func (a *Agent) hold(s *share) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	a.shares[s.key()] = s
+	s.abort(errAborted)
+	<-s.ended
 }
 
 func (a *Agent) drop(s *share) {

@@ -3,108 +3,197 @@ package agent
 import (
 	"context"
 	"errors"
+	"sync"
 	"time"
 
 	"ordeal/agent/wire"
 	"ordeal/agent/wire/bus"
 )
 
-// pull works the units of one pool, one at a time.
+const (
+	pullWait  = 5 * time.Second // of one request for a unit
+	pullAgain = 200 * time.Millisecond
+	// returnDelay is how long a unit rests whose controller did not answer.
+	returnDelay = 3 * time.Second
+)
+
+// pull works the units of one queue, one at a time, while the agent has nothing
+// else in hand.
 func (a *Agent) pull(ctx context.Context, queue *bus.Queue) {
-	for ctx.Err() == nil {
-		d, err := queue.Next(ctx, 5*time.Second)
+	for a.idle(ctx) {
+		d, err := queue.Next(ctx, pullWait)
 		switch {
 		case err != nil:
-			pause(ctx, 200*time.Millisecond) // a malformed unit, or the server is away
+			sleep(ctx, pullAgain) // a malformed unit, or the server is away
+		case d != nil && !a.take():
+			_ = d.GiveBack(0) // a share came first; lost, it is handed out again after AckWait
 		case d != nil:
-			a.serve(ctx, d)
+			a.serve(d)
 		}
 	}
+}
+
+// idle waits until the agent has nothing in hand; false once ctx has ended.
+func (a *Agent) idle(ctx context.Context) bool {
+	for ctx.Err() == nil {
+		a.mu.Lock()
+		freed := a.freed
+		a.mu.Unlock()
+		if freed == nil {
+			return true
+		}
+		select {
+		case <-freed:
+		case <-ctx.Done():
+		}
+	}
+	return false
+}
+
+// take makes the agent busy; false when it is already.
+func (a *Agent) take() bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.freed != nil {
+		return false
+	}
+	a.freed = make(chan struct{})
+	return true
+}
+
+// free is the end of take.
+func (a *Agent) free() {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.hand.run, a.hand.unit = "", ""
+	close(a.freed)
+	a.freed = nil
+}
+
+// holds notes what the agent has in hand.
+func (a *Agent) holds(run, unit string) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.hand.run, a.hand.unit = run, unit
 }
 
 // serve works a unit and publishes its result before acknowledging it: an agent
 // that dies in between causes a second result, which the merge ignores, never
-// a lost one. What its own stop has cut goes back to the queue: another agent
-// measures it whole.
-func (a *Agent) serve(ctx context.Context, d *bus.Delivery) {
-	stop := a.claim(d)
-	defer stop()
-	state, ok := a.runs.of(d.Unit.Run)
-	if !ok {
-		a.acknowledge(ctx, d) // nobody waits for its result
-		return
-	}
-	a.busy.Lock()
-	r := a.run(state, &d.Unit, nil)
-	a.busy.Unlock()
-	if r.Partial && errors.Is(context.Cause(state.ctx), ErrStopped) {
-		_ = d.GiveBack() // lost, it is handed out again after AckWait
-		return
-	}
-	r.Incarnation = d.Incarnation
-	a.publish(ctx, r, d)
-}
-
-// publish uses a deadline of its own: a cancelled context must not lose
-// results. d is nil for a share of a gang, which no queue holds.
-func (a *Agent) publish(ctx context.Context, r *wire.Result, d *bus.Delivery) {
-	limited, cancel := context.WithTimeout(context.WithoutCancel(ctx), 10*time.Second)
-	defer cancel()
-	err := a.bus.PublishResult(limited, r)
-	if errors.Is(err, bus.ErrTooLarge) {
-		err = a.bus.PublishResult(limited, unsendable(r, err))
-	}
+// a lost one. What the agent's stop or its lease has cut goes back to the queue:
+// another agent measures it whole. The agent was made busy before, and is free
+// once the target is called no more.
+func (a *Agent) serve(d *bus.Delivery) {
+	free := sync.OnceFunc(a.free)
+	defer free()
+	c := a.claim(d)
+	defer c.end()
+	state, err := a.runs.enter(d.Unit.Run, d.Unit.Gen)
 	if err != nil {
-		return // unacknowledged: the unit is handed out again
+		_ = d.Drop(err.Error()) // lost, it is handed out and dropped again
+		return
 	}
-	if d != nil {
-		a.acknowledge(ctx, d)
+	defer a.runs.leave(state)
+	w, err := state.begin(context.Background())
+	if err != nil {
+		a.refuse(c, state, err)
+		return
 	}
+	defer w.end()
+	a.holds(d.Unit.Run, d.Unit.ID)
+	a.event(d, wire.Began, "")
+	a.opt.Metrics.UnitStarted()
+	r := a.run(w, &d.Unit, nil)
+	free()
+	r.Incarnation = d.Incarnation
+	a.settle(c, w, r)
+}
+
+// refuse lets go of a unit that may not be begun.
+func (a *Agent) refuse(c *claim, state *run, err error) {
+	var denied *deniedError
+	switch {
+	case errors.As(err, &denied):
+		a.deny(c, state, denied)
+	case errors.Is(err, ErrStopped):
+		a.giveBack(c, 0, err.Error())
+	default: // nobody answers for it, or it is halted: its controller takes it back
+		a.giveBack(c, returnDelay, err.Error())
+	}
+}
+
+// deny drops a unit, and closes what is open of its run: nobody waits for either.
+func (a *Agent) deny(c *claim, state *run, why *deniedError) {
+	_ = c.d.Drop(why.Error())
+	a.forget(c.d.Unit.Run, state)
+}
+
+// forget closes a run that is over, as its controller says. A later unit of it
+// asks again.
+func (a *Agent) forget(id string, state *run) {
+	if a.runs.forget(id, state) {
+		a.close(state)
+	}
+}
+
+// settle publishes a result, or gives the unit back.
+func (a *Agent) settle(c *claim, w *work, r *wire.Result) {
+	cause := context.Cause(w.ctx)
+	var denied *deniedError
+	switch {
+	case errors.As(cause, &denied):
+		a.opt.Metrics.UnitFailed()
+		a.deny(c, w.run, denied)
+	case r.Partial && errors.Is(cause, ErrStopped):
+		a.opt.Metrics.UnitReturned()
+		a.giveBack(c, 0, ErrStopped.Error())
+	case r.Partial && errors.Is(cause, ErrLeaseExpired):
+		a.opt.Metrics.UnitReturned()
+		a.giveBack(c, returnDelay, ErrLeaseExpired.Error())
+	default:
+		a.conclude(c, w, r)
+	}
+}
+
+// conclude stores a result and acknowledges its unit; one that cannot be stored
+// is handed out again.
+func (a *Agent) conclude(c *claim, w *work, r *wire.Result) {
+	if err := a.store(w, r, false); err != nil {
+		a.opt.Metrics.UnitReturned()
+		a.giveBack(c, returnDelay, "its result could not be stored: "+err.Error())
+		return
+	}
+	a.acknowledge(c.d)
+	a.worked(r)
+}
+
+// worked counts a unit whose result is stored.
+func (a *Agent) worked(r *wire.Result) {
 	a.mu.Lock()
-	a.units++
+	a.hand.units++
 	a.mu.Unlock()
-}
-
-// acknowledge takes the unit off the queue; the merge counts it once, whether
-// or not this gets through.
-func (a *Agent) acknowledge(ctx context.Context, d *bus.Delivery) {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 10*time.Second)
-	defer cancel()
-	_ = d.Done(ctx)
-}
-
-// unsendable stands for a result that is too large to travel: without it the
-// unit would be worked again and again, to the same end.
-func unsendable(r *wire.Result, err error) *wire.Result {
-	return &wire.Result{V: r.V, Run: r.Run, Stage: r.Stage, Unit: r.Unit, Incarnation: r.Incarnation, Seq: r.Seq, Final: true,
-		Partial: r.Partial, Agent: r.Agent, Calls: r.Calls, Elapsed: r.Elapsed, Busy: r.Busy,
-		Failure: &wire.Failure{Class: "harness", Message: err.Error(), Remedy: "set max_payload in the configuration of the NATS server"}}
-}
-
-// claim renews the hold on a unit every third of AckWait, independently of how
-// the work goes.
-func (a *Agent) claim(d *bus.Delivery) (stop func()) {
-	ctx, cancel := context.WithCancel(context.Background())
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		tick := time.NewTicker(wire.AckWait / 3)
-		defer tick.Stop()
-		for {
-			select {
-			case <-ctx.Done():
-				return
-			case <-tick.C:
-				_ = d.InProgress() // a missed renewal costs a redelivery, not a result
-			}
-		}
-	}()
-	return func() { cancel(); <-done }
-}
-
-func pause(ctx context.Context, d time.Duration) {
-	select {
-	case <-ctx.Done():
-	case <-time.After(d):
+	if r.Failure != nil {
+		a.opt.Metrics.UnitFailed()
+	} else {
+		a.opt.Metrics.UnitDone()
 	}
+}
+
+// giveBack hands a unit to another agent after a while. One that may be in other
+// hands by now is left alone.
+func (a *Agent) giveBack(c *claim, delay time.Duration, why string) {
+	c.end()
+	if !c.sure() || c.d.GiveBack(delay) != nil {
+		return // it is handed out again after AckWait
+	}
+	a.event(c.d, wire.Returned, why)
+}
+
+// event tells the controller what became of a unit; lost, the unit is handed on
+// later than it might be.
+func (a *Agent) event(d *bus.Delivery, kind, why string) {
+	e := wire.Event{Kind: kind, Agent: a.opt.ID, Unit: d.Unit.ID, Incarnation: d.Incarnation, Reason: why}
+	if kind == wire.Began {
+		e.Ack = d.Ack()
+	}
+	_ = a.bus.PublishEvent(d.Unit.Run, e)
 }

@@ -12,28 +12,29 @@ import (
 	"ordeal/agent/wire"
 )
 
-// run works one unit and always returns a final result; the caller holds busy.
-// ready, when set, is called between a load's preparations and its measured
-// part.
-func (a *Agent) run(state *run, u *wire.Unit, ready func(context.Context) error) (r *wire.Result) {
+// run works one unit and always returns a final result; the caller has made the
+// agent busy. ready, when set, is called between a load's preparations and its
+// measured part.
+func (a *Agent) run(w *work, u *wire.Unit, ready func(context.Context) error) (r *wire.Result) {
 	begun := time.Now()
 	defer func() {
 		if p := recover(); p != nil {
 			r = failed(&wire.Failure{Class: "harness", Message: fmt.Sprintf("panic: %v", p), Stderr: string(debug.Stack())})
 		}
-		a.complete(r, u, state, begun)
+		a.complete(r, u, w, begun)
 	}()
-	t, f := open(state, u)
+	t, f := open(w, u)
 	if f != nil {
 		return failed(f)
 	}
-	report, stop := a.reporter(u)
-	defer stop()
-	return probe.Run(state.ctx, probe.Env{Target: t, Ready: ready}, u, report)
+	w.timed = !t.Virtual()
+	s := a.sample(u)
+	defer s.end()
+	return probe.Run(w.ctx, probe.Env{Target: t, Ready: ready, Leave: w, Quota: w}, u, s.add)
 }
 
 // complete fills what every result says about its unit.
-func (a *Agent) complete(r *wire.Result, u *wire.Unit, state *run, begun time.Time) {
+func (a *Agent) complete(r *wire.Result, u *wire.Unit, w *work, begun time.Time) {
 	r.V, r.Run, r.Stage, r.Unit, r.Agent, r.Final = wire.Version, u.Run, u.Stage, u.ID, a.opt.ID, true
 	if r.Incarnation == 0 {
 		r.Incarnation = 1
@@ -41,22 +42,30 @@ func (a *Agent) complete(r *wire.Result, u *wire.Unit, state *run, begun time.Ti
 	if r.Elapsed == 0 {
 		r.Elapsed = time.Since(begun)
 	}
-	r.Partial = state.ctx.Err() != nil
+	r.Released = w.released()
+	r.Partial = w.ctx.Err() != nil || r.Released != ""
+	a.opt.Metrics.Lag(&r.Generator.Lag)
+	if r.Generator.Saturated {
+		a.opt.Metrics.Saturated()
+	}
 }
 
 // open reaches the unit's target and, when it had been open before, checks that
 // it still lives; a dead server is restarted once per unit, which the survey of
 // the target counts.
-func open(state *run, u *wire.Unit) (target.Target, *wire.Failure) {
-	t, fresh, err := state.target(state.ctx, u.Target)
+func open(w *work, u *wire.Unit) (target.Target, *wire.Failure) {
+	t, fresh, err := w.run.target(w.ctx, u.Target)
 	if err != nil {
 		return nil, failure(err)
 	}
 	if fresh || t.Virtual() {
 		return t, nil
 	}
-	alive, _, exit := t.Alive(state.ctx)
-	if alive || state.ctx.Err() != nil {
+	if w.Check() != nil {
+		return t, nil // nothing may be said to it any more
+	}
+	alive, _, exit := t.Alive(w.ctx)
+	if alive || w.ctx.Err() != nil {
 		return t, nil
 	}
 	f := &wire.Failure{Class: "unreachable", Message: "the target no longer answers", Remedy: "see what the server logged; scan it again once it stays up"}

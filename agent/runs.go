@@ -2,69 +2,114 @@ package agent
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
-	"slices"
+	"fmt"
 	"sync"
 	"time"
 
-	"ordeal/agent/target"
 	"ordeal/agent/wire"
 )
 
-// keptReleased bounds how many released runs an agent remembers. Their queued
-// units are taken back by their controller; this catches what was on its way.
-const keptReleased = 256
+const (
+	// keptReleased bounds how many released runs an agent remembers. Their queued
+	// units are taken back by their controller; this catches what was on its way.
+	keptReleased = 256
+	// idleClose is how long an agent keeps the servers and sessions of a run it
+	// has nothing in hand of: its controller may have died without a word. The
+	// next unit opens them again.
+	idleClose = 10 * time.Minute
+)
 
 var errReleased = errors.New("the run is over")
 
 // runs holds what an agent keeps between the units of a run: its context, which
-// halt cancels, and its open targets.
+// halt cancels, its lease, and its open targets.
 type runs struct {
+	agent string
+	ask   func(ctx context.Context, run string, a wire.Ask) (wire.Grant, error)
+	watch leaseWatch
+
 	mu       sync.Mutex
 	byID     map[string]*run
-	released []string // oldest first, at most keptReleased
-	cause    error    // set once the agent stops: later runs begin cancelled
+	released []release // oldest first, at most keptReleased
+	cause    error     // set once the agent stops: later runs begin cancelled
+	keepers  sync.WaitGroup
+}
+
+// release is a run that is over, as far as its controller of that generation is
+// concerned: a later one may take it up again.
+type release struct {
+	run        string
+	generation uint64
 }
 
 // run is one run at this agent.
 type run struct {
-	ctx    context.Context
-	cancel context.CancelCauseFunc
+	lease  *lease
+	ration *ration
+	users  int       // guarded by runs.mu
+	since  time.Time // when it was last used, guarded by runs.mu
 
 	mu      sync.Mutex
 	closed  bool
 	targets map[string]*opened
-	gates   map[string]chan struct{} // stage → its start
+	gates   map[string]chan int64 // gang → its start, on the agent's clock
 }
 
-// opened is a target of a run. Whoever comes first opens it, without holding
-// the run: a server may take half a minute to start.
-type opened struct {
-	once   sync.Once
-	target target.Target
-	err    error
-}
-
-func newRuns() *runs { return &runs{byID: map[string]*run{}} }
-
-// of returns the run, creating it on first sight; false for a released one.
-func (rs *runs) of(id string) (*run, bool) {
+// enter returns the run for a message of a generation, creating it on first
+// sight; leave must follow. The error says why nothing may be done for it.
+func (rs *runs) enter(id string, generation uint64) (*run, error) {
 	rs.mu.Lock()
 	defer rs.mu.Unlock()
-	if slices.Contains(rs.released, id) {
-		return nil, false
+	for i, rel := range rs.released {
+		if rel.run != id {
+			continue
+		}
+		if generation <= rel.generation {
+			return nil, errReleased
+		}
+		rs.released = append(rs.released[:i], rs.released[i+1:]...)
+		break
 	}
 	r := rs.byID[id]
 	if r == nil {
-		r = &run{targets: map[string]*opened{}, gates: map[string]chan struct{}{}}
-		r.ctx, r.cancel = context.WithCancelCause(context.Background())
-		if rs.cause != nil {
-			r.cancel(rs.cause)
-		}
-		rs.byID[id] = r
+		r = rs.create(id)
 	}
-	return r, true
+	if !r.lease.see(generation) {
+		return nil, fmt.Errorf("generation %d: %w", generation, errReplaced)
+	}
+	r.users++
+	return r, nil
+}
+
+// create makes a run and starts the keeper of its lease. mu is held.
+func (rs *runs) create(id string) *run {
+	r := &run{targets: map[string]*opened{}, gates: map[string]chan int64{}, since: time.Now()}
+	r.lease = newLease(rs, id)
+	r.ration = r.lease.ration
+	if rs.cause != nil {
+		r.lease.end(rs.cause)
+	}
+	rs.byID[id] = r
+	return r
+}
+
+func (rs *runs) leave(r *run) {
+	rs.mu.Lock()
+	defer rs.mu.Unlock()
+	r.users--
+	r.since = time.Now()
+}
+
+// known returns a run that the agent has something of, and adopts the
+// generation; nil for others and for older generations.
+func (rs *runs) known(id string, generation uint64) *run {
+	rs.mu.Lock()
+	defer rs.mu.Unlock()
+	if r := rs.byID[id]; r != nil && r.lease.see(generation) {
+		return r
+	}
+	return nil
 }
 
 // stop cancels every run, present and future.
@@ -73,31 +118,67 @@ func (rs *runs) stop(cause error) {
 	defer rs.mu.Unlock()
 	rs.cause = cause
 	for _, r := range rs.byID {
-		r.cancel(cause)
+		r.lease.end(cause)
 	}
 }
 
 // release cancels a run and forgets all but its id. The caller closes what it
-// returns; nil when the agent had nothing of the run.
-func (rs *runs) release(id string) *run {
+// returns; nil when the agent had nothing of the run, or has seen a later
+// controller of it.
+func (rs *runs) release(id string, generation uint64) *run {
 	rs.mu.Lock()
 	defer rs.mu.Unlock()
-	if !slices.Contains(rs.released, id) {
-		rs.released = append(rs.released, id)
-	}
-	if extra := len(rs.released) - keptReleased; extra > 0 {
-		rs.released = slices.Delete(rs.released, 0, extra)
-	}
 	r := rs.byID[id]
+	if r != nil && !r.lease.see(generation) {
+		return nil
+	}
+	rs.remember(release{id, generation})
 	delete(rs.byID, id)
 	if r != nil {
-		r.cancel(errReleased)
+		r.lease.end(errReleased)
 	}
 	return r
 }
 
-// close closes the targets of every run, in parallel: each takes up to its
-// shut-down bound.
+func (rs *runs) remember(rel release) {
+	for i := range rs.released {
+		if rs.released[i].run == rel.run {
+			rs.released[i].generation = max(rs.released[i].generation, rel.generation)
+			return
+		}
+	}
+	rs.released = append(rs.released, rel)
+	if extra := len(rs.released) - keptReleased; extra > 0 {
+		rs.released = append(rs.released[:0], rs.released[extra:]...)
+	}
+}
+
+// forget drops a run without remembering that it is over; false when that was
+// done already.
+func (rs *runs) forget(id string, r *run) bool {
+	rs.mu.Lock()
+	defer rs.mu.Unlock()
+	if rs.byID[id] != r {
+		return false
+	}
+	delete(rs.byID, id)
+	return true
+}
+
+// idle forgets the runs that nobody has used for a while. The caller closes them.
+func (rs *runs) idle(now time.Time) (unused []*run) {
+	rs.mu.Lock()
+	defer rs.mu.Unlock()
+	for id, r := range rs.byID {
+		if r.users == 0 && now.Sub(r.since) > idleClose {
+			delete(rs.byID, id)
+			unused = append(unused, r)
+		}
+	}
+	return unused
+}
+
+// close closes every run, side by side: each takes up to its shut-down bound.
 func (rs *runs) close() {
 	rs.mu.Lock()
 	defer rs.mu.Unlock()
@@ -106,85 +187,31 @@ func (rs *runs) close() {
 		wg.Go(r.close)
 	}
 	wg.Wait()
+	rs.keepers.Wait()
 }
 
-// target returns the open target of a unit, opening it on first use; fresh says
-// that this call did.
-func (r *run) target(ctx context.Context, t wire.Target) (open target.Target, fresh bool, err error) {
-	key, err := json.Marshal(t)
-	if err != nil {
-		return nil, false, err
-	}
-	o := r.slot(string(key))
-	if o == nil {
-		return nil, false, errReleased
-	}
-	o.once.Do(func() {
-		fresh = true
-		o.target, o.err = target.Open(ctx, t)
-	})
-	if o.err != nil {
-		r.forget(string(key), o) // the next unit tries again
-	}
-	return o.target, fresh, o.err
-}
-
-// slot is where a target is or will be; nil once the run is closed.
-func (r *run) slot(key string) *opened {
+// start tells the share of a gang when to begin; late for a gang that nobody
+// here belongs to.
+func (r *run) start(gang string, at int64) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.closed {
-		return nil
+	select {
+	case r.gates[gang] <- at:
+	default: // no such gang, or a repeated go
 	}
-	o := r.targets[key]
-	if o == nil {
-		o = &opened{err: errors.New("opening the target was cut short")}
-		r.targets[key] = o
-	}
-	return o
 }
 
-func (r *run) forget(key string, o *opened) {
+// gate is where the share of a gang waits for its start; done takes it away.
+func (r *run) gate(gang string) (started <-chan int64, done func()) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.targets[key] == o {
-		delete(r.targets, key)
-	}
-}
-
-// close closes the run's targets, the one that is just being opened included;
-// none is opened after it.
-func (r *run) close() {
-	r.mu.Lock()
-	targets := r.targets
-	r.closed, r.targets = true, nil
-	r.mu.Unlock()
-	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
-	defer cancel()
-	for _, o := range targets {
-		o.once.Do(func() { o.err = errReleased })
-		if o.err == nil {
-			_ = o.target.Close(ctx) // bounded by the target itself; how it went was noted by the survey
+	g := make(chan int64, 1)
+	r.gates[gang] = g
+	return g, func() {
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		if r.gates[gang] == g {
+			delete(r.gates, gang)
 		}
 	}
-}
-
-// start opens the gate of a stage, before or after somebody waits at it.
-func (r *run) start(stage string) {
-	select {
-	case r.gate(stage) <- struct{}{}:
-	default: // a repeated go
-	}
-}
-
-// gate is where the share of a stage waits for its start.
-func (r *run) gate(stage string) chan struct{} {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	g := r.gates[stage]
-	if g == nil {
-		g = make(chan struct{}, 1)
-		r.gates[stage] = g
-	}
-	return g
 }

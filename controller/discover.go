@@ -88,22 +88,21 @@ func (r *run) preflightOf(ctx context.Context, c *plan.Choice) (*wire.Preflight,
 // only runs a stage of one unit that everything after it depends on, and
 // returns that unit's result: one of an earlier stage may arrive again among them.
 func (r *run) only(ctx context.Context, st plan.Stage) (*wire.Result, error) {
-	results, err := r.stage(ctx, &st)
-	for _, res := range results {
-		if !res.Final || res.Unit != st.Units[0].ID {
-			continue
+	var got *wire.Result
+	err := r.stage(ctx, &st, func(res *wire.Result) {
+		if res.Unit == st.Units[0].ID {
+			got = res
 		}
-		if res.Failure != nil && err == nil {
-			return nil, &Unmeasurable{*res.Failure}
-		}
-		if err == nil {
-			return res, nil
-		}
+	})
+	switch {
+	case err != nil:
+		return nil, err
+	case got == nil:
+		return nil, fmt.Errorf("stage %s returned no result", st.Name)
+	case got.Failure != nil:
+		return nil, &Unmeasurable{*got.Failure}
 	}
-	if err == nil {
-		err = fmt.Errorf("stage %s returned no result", st.Name)
-	}
-	return nil, err
+	return got, nil
 }
 
 // checkOracle refuses ids that are there before anything was written.

@@ -36,21 +36,26 @@ func (r *run) document(cut error) *result.Document {
 		Probes: probes, Caveats: caveats, Histograms: r.histograms(),
 	}
 	doc.Run = r.header(cut)
+	doc.Fleet = measure.Fleet(summary, func(id string) (string, map[string]string) { return r.fleet[id].Version, r.fleet[id].Labels })
 	return stored(doc)
 }
 
 // stored is the document as its JSON gives it back, so that every format renders
 // the same now as from the file later.
 func stored(doc *result.Document) *result.Document {
-	var buf bytes.Buffer
-	err := report.JSON(&buf, doc)
-	if err == nil {
-		doc, err = report.ParseJSON(&buf)
-	}
+	doc, err := report.ParseJSON(bytes.NewReader(asJSON(doc)))
 	if err != nil {
-		panic(fmt.Sprintf("controller: a document that cannot be stored: %v", err))
+		panic(fmt.Sprintf("controller: a document that cannot be read again: %v", err))
 	}
 	return doc
+}
+
+func asJSON(doc *result.Document) []byte {
+	var buf bytes.Buffer
+	if err := report.JSON(&buf, doc); err != nil {
+		panic(fmt.Sprintf("controller: a document that cannot be stored: %v", err))
+	}
+	return buf.Bytes()
 }
 
 func (r *run) header(cut error) result.Run {

@@ -2,8 +2,6 @@ package controller
 
 import (
 	"context"
-	"crypto/rand"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"time"
@@ -11,25 +9,42 @@ import (
 	"ordeal/agent/wire"
 	"ordeal/agent/wire/bus"
 	"ordeal/controller/dispatch"
+	"ordeal/controller/guard"
+	"ordeal/controller/lead"
 	"ordeal/controller/merge"
 	"ordeal/controller/plan"
 	"ordeal/controller/policy"
 	"ordeal/controller/result"
+	"ordeal/controller/roster"
 	"ordeal/controller/spec"
 	"ordeal/metrics/price"
+	"ordeal/metrics/prom"
 )
 
 // Options of a run.
 type Options struct {
-	Spec     spec.Spec // validated
-	Policy   *policy.Policy
-	Prices   []*price.Table // the first that knows the model applies
+	Spec   spec.Spec // validated
+	Policy *policy.Policy
+	Prices []*price.Table // the first that knows the model applies
+
+	Pool       string // empty = the default pool
+	Select     roster.Selector
+	MinAgents  int           // to begin with; 0 = 1
+	WaitAgents time.Duration // for them; 0 = 5 s
+	By         string        // label to break the results down by
+	LeaseTTL   time.Duration // 0 = wire.LeaseTTL
+	StopWhen   []guard.Condition
+	MaxCalls   int64   // of the whole fleet; 0 = no budget
+	MaxCost    float64 // USD; 0 = no budget
+
 	Bus      *bus.Bus
-	Pool     string   // empty = the default pool
 	Command  string   // scan, ci
 	Words    []string // what the user wrote to run this, fit to be shown
 	Version  string
-	Observe  func(Event) // nil = nobody watches; called from several goroutines
+	Holder   string           // who leads the run: host and process
+	Meter    *prom.Controller // may be nil
+	Observe  func(Event)      // nil = nobody watches; called from several goroutines
+	Began    func(run string) // nil = nobody asks; told the id once the run is stored
 	Warnings func(string)
 }
 
@@ -48,41 +63,97 @@ type run struct {
 	opt      Options
 	id       string
 	started  time.Time
+	active   time.Duration // by earlier controllers
+	leader   *lead.Leader
+	roster   *roster.Roster
 	dispatch *dispatch.Dispatcher
 	merger   merge.Merger
 	watch    *watch
-	fleet    map[string]wire.Hello // agents met so far, by id
+	fleet    map[string]roster.Member // agents met so far, by id
+	earlier  earlier
+	stop     context.CancelCauseFunc // ends the run
 
 	survey    *wire.Survey
 	choice    *plan.Choice
 	preflight *wire.Preflight
 	stages    []plan.Stage
 	at        string // what is under way, for the message of a timeout
+
+	reconnects uint64 // counted so far; owned by count
+}
+
+// earlier is what earlier controllers of the run have left.
+type earlier struct {
+	stored map[string]*wire.Result // final results by unit
+	after  uint64                  // place in the stream behind them
+	gangs  []wire.GangRecord
+	plan   string // digest of their plan
 }
 
 // Run scans. The document is never nil when err is nil, ErrInterrupted-like
-// causes of ctx or a timeout: it then holds what was measured until then.
+// causes of ctx, a halt, a stop condition, a budget or a timeout: it then holds
+// what was measured until then.
 func Run(ctx context.Context, opt Options) (*result.Document, error) {
-	r := &run{opt: opt, id: newID(), started: time.Now(), at: "phase survey", fleet: map[string]wire.Hello{}}
-	r.merger.Run = r.id
-	ctx, cancel := context.WithTimeoutCause(ctx, opt.Spec.ScanTimeout, errScanTimeout)
+	r := newRun(opt, newID())
+	leader, err := r.create(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return r.lead(ctx, leader)
+}
+
+func newRun(opt Options, id string) *run {
+	if opt.Pool == "" {
+		opt.Pool = wire.DefaultPool
+	}
+	r := &run{opt: opt, id: id, started: time.Now(), at: "phase survey", fleet: map[string]roster.Member{}}
+	r.merger.Run, r.merger.By, r.merger.Labels = id, opt.By, r.labels
+	return r
+}
+
+// lead carries the run out under a leader and stores what came of it.
+func (r *run) lead(ctx context.Context, leader *lead.Leader) (*result.Document, error) {
+	r.leader = leader
+	r.opt.Meter.RunStarted(r.id, r.opt.Command)
+	r.opt.Meter.LeaseGeneration(leader.Generation())
+	if r.opt.Began != nil {
+		r.opt.Began(r.id)
+	}
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	defer context.AfterFunc(leader.Context(), func() { cancel(context.Cause(leader.Context())) })()
+	r.stop = cancel
+	doc, err := r.carryOut(ctx)
+	r.conclude(ctx, doc, err)
+	return doc, err
+}
+
+// carryOut measures and returns the document.
+func (r *run) carryOut(ctx context.Context) (*result.Document, error) {
+	ctx, cancel := context.WithTimeoutCause(ctx, r.opt.Spec.ScanTimeout-r.active, errScanTimeout)
 	defer cancel()
-	defer r.close()
+	defer r.close(ctx)
 	if err := r.open(ctx); err != nil {
 		return nil, r.explain(ctx, err)
 	}
 	err := r.discover(ctx)
 	switch {
 	case err == nil:
-		r.stages = plan.Build(&opt.Spec, r.survey, r.choice, r.preflight)
+		r.stages = plan.Build(&r.opt.Spec, r.survey, r.choice, r.preflight)
+		if err = r.samePlan(ctx); err != nil {
+			return nil, err
+		}
 		err = r.execute(ctx)
 	case ctx.Err() == nil:
 		return nil, err
 	case r.survey == nil:
-		r.survey = &wire.Survey{Name: opt.Spec.Target.URI} // stopped before it answered
+		r.survey = &wire.Survey{Name: r.opt.Spec.Target.URI} // stopped before it answered
 	}
 	cut := r.explain(ctx, err)
-	r.meet(ctx)
+	if errors.Is(cut, bus.ErrFenced) {
+		return nil, fmt.Errorf("run %s: %w; see ordeal runs show %s", r.id, cut, r.id)
+	}
+	r.meet()
 	return r.document(cut), cut
 }
 
@@ -93,50 +164,74 @@ func Target(s *spec.Spec) result.Target {
 
 var errScanTimeout = errors.New("the scan took longer than --scan-timeout")
 
+// agentWait is how long a run waits for its agents unless it is told otherwise.
+const agentWait = 5 * time.Second
+
 func (r *run) open(ctx context.Context) error {
-	if r.opt.Pool == "" {
-		r.opt.Pool = wire.DefaultPool
-	}
-	d, err := dispatch.New(ctx, r.opt.Bus, r.id, r.opt.Pool)
-	if err != nil {
+	var err error
+	if r.roster, err = roster.Open(ctx, r.opt.Bus); err != nil {
 		return err
 	}
-	r.dispatch = d
-	if r.watch, err = newWatch(r.opt.Bus, r.id, r.opt.Observe); err != nil {
+	if r.watch, err = newWatch(r); err != nil {
 		return err
 	}
-	if err := d.WaitAgents(ctx, agentWait); errors.Is(err, dispatch.ErrNoAgents) {
-		return fmt.Errorf("%w after %v; start one with ordeal-agent --nats URL", err, agentWait)
-	} else if err != nil {
+	if r.dispatch, err = r.newDispatch(ctx); err != nil {
 		return err
 	}
-	r.meet(ctx)
+	wait := r.opt.WaitAgents
+	if wait <= 0 {
+		wait = agentWait
+	}
+	if _, err := r.roster.Wait(ctx, r.opt.Pool, r.opt.Select, max(r.opt.MinAgents, 1), wait); err != nil {
+		return err
+	}
+	r.meet()
 	return nil
 }
 
-// meet notes who works for the run: it is asked at both ends, as agents come and
-// go. What is not answered is missing from the document, no more.
-func (r *run) meet(ctx context.Context) {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 2*time.Second)
-	defer cancel()
-	fleet, err := r.opt.Bus.Agents(ctx)
-	if err != nil {
-		return
+func (r *run) newDispatch(ctx context.Context) (*dispatch.Dispatcher, error) {
+	return dispatch.New(ctx, dispatch.Options{Bus: r.opt.Bus, Roster: r.roster, Run: r.id, Pool: r.opt.Pool, Select: r.opt.Select,
+		Generation: r.leader.Generation(), Sure: r.leader.Sure, LeaseTTL: r.leaseTTL(), Stored: r.earlier.stored, After: r.earlier.after,
+		Gangs: r.earlier.gangs, Record: r.recordGang, Sent: r.watch.sent, Warn: r.warn, Meter: r.opt.Meter})
+}
+
+func (r *run) leaseTTL() time.Duration {
+	if r.opt.LeaseTTL > 0 {
+		return r.opt.LeaseTTL
 	}
-	for _, a := range fleet {
-		r.fleet[a.ID] = a
+	return wire.LeaseTTL
+}
+
+// meet notes who is in the fleet, as agents come and go.
+func (r *run) meet() {
+	for _, m := range r.roster.All() {
+		r.fleet[m.ID] = m
 	}
 }
 
-// agentWait is how long a run waits for the first agent of its pool.
-const agentWait = 5 * time.Second
+// labels of an agent; one that was not met yet is looked for.
+func (r *run) labels(agent string) map[string]string {
+	m, ok := r.fleet[agent]
+	if !ok {
+		r.meet()
+		m = r.fleet[agent]
+	}
+	return m.Labels
+}
 
-func (r *run) close() {
+func (r *run) close(ctx context.Context) {
 	if r.watch != nil {
 		r.watch.close()
 	}
-	if r.dispatch != nil {
-		_ = r.dispatch.Close() // the server is gone: its units end with wire.UnitTTL
+	switch {
+	case r.dispatch == nil:
+	case errors.Is(context.Cause(ctx), bus.ErrFenced):
+		r.dispatch.Abandon()
+	default:
+		_ = r.dispatch.Close() // the server is gone: its units end with wire.UnitTTL, its agents by their lease
+	}
+	if r.roster != nil {
+		r.roster.Close()
 	}
 }
 
@@ -154,34 +249,12 @@ func (r *run) execute(ctx context.Context) error {
 		if stopped[st.Probe] {
 			continue
 		}
-		if _, err := r.stage(ctx, st); err != nil {
+		if err := r.stage(ctx, st, nil); err != nil {
 			return err
 		}
 		stopped[st.Probe] = plan.Stop(st, r.merger.Summary().Stage(st.Name))
 	}
 	return nil
-}
-
-// stage dispatches one stage and merges what came back, also when it was cut.
-func (r *run) stage(ctx context.Context, st *plan.Stage) ([]*wire.Result, error) {
-	r.at = fmt.Sprintf("phase %s, probe %s", st.Phase, st.Probe)
-	r.watch.begin(st)
-	begun := time.Now()
-	results, err := r.dispatch.Stage(ctx, st)
-	merged := r.merger.Stage(st.Name, st.Probe, st.Level, planned(st))
-	for _, res := range results {
-		r.merger.Add(res)
-	}
-	merged.Took(time.Since(begun))
-	return results, err
-}
-
-func planned(st *plan.Stage) []merge.Planned {
-	units := make([]merge.Planned, len(st.Units))
-	for i := range st.Units {
-		units[i] = merge.Planned{Unit: st.Units[i].ID, Operations: plan.Operations(&st.Units[i])}
-	}
-	return units
 }
 
 // explain gives the reason for which a context ended instead of what its end
@@ -191,16 +264,8 @@ func (r *run) explain(ctx context.Context, err error) error {
 	case err == nil || cause == nil:
 		return err
 	case errors.Is(cause, errScanTimeout):
-		return fmt.Errorf("the scan exceeded --scan-timeout %v in %s; raise it, or lower --requests or --timeout", r.opt.Spec.ScanTimeout, r.at)
+		return &Stopped{Budget: true, Reason: fmt.Sprintf("the scan exceeded --scan-timeout %v in %s; raise it, or lower --requests or --timeout", r.opt.Spec.ScanTimeout, r.at)}
 	default:
 		return cause
 	}
-}
-
-func newID() string {
-	var b [5]byte
-	if _, err := rand.Read(b[:]); err != nil {
-		panic(fmt.Sprintf("controller: no randomness for a run id: %v", err))
-	}
-	return time.Now().UTC().Format("20060102-150405-") + hex.EncodeToString(b[:])
 }

@@ -1,6 +1,7 @@
 package controller
 
 import (
+	"context"
 	"testing"
 	"time"
 
@@ -9,14 +10,14 @@ import (
 
 	"ordeal/agent/wire"
 	"ordeal/agent/wire/bus"
-	"ordeal/controller/dispatch"
 	"ordeal/controller/merge"
 	"ordeal/controller/plan"
 	"ordeal/controller/result"
+	"ordeal/controller/roster"
 )
 
-// newRun is a run on a server of its own, with the bus of a hand-made agent.
-func newRun(t *testing.T) (*run, *bus.Bus) {
+// led is a run on a server of its own, with the bus of a hand-made agent.
+func led(t *testing.T) (*run, *bus.Bus) {
 	t.Helper()
 	srv, err := server.NewServer(&server.Options{DontListen: true, NoSigs: true, NoLog: true, JetStream: true, StoreDir: t.TempDir()})
 	if err != nil {
@@ -39,22 +40,30 @@ func newRun(t *testing.T) (*run, *bus.Bus) {
 	if err := b.Setup(t.Context(), bus.Memory); err != nil {
 		t.Fatal(err)
 	}
-	r := &run{id: "r1", opt: Options{Bus: b, Version: "controller's", Pool: wire.DefaultPool}, fleet: map[string]wire.Hello{}}
-	r.merger.Run = r.id
-	if r.dispatch, err = dispatch.New(t.Context(), b, r.id, r.opt.Pool); err != nil {
+	r := newRun(Options{Bus: b, Version: "controller's"}, "r1")
+	leader, err := r.create(t.Context())
+	if err != nil {
 		t.Fatal(err)
 	}
-	if r.watch, err = newWatch(b, r.id, nil); err != nil {
+	r.leader, r.stop = leader, func(error) {}
+	t.Cleanup(leader.Close)
+	if r.roster, err = roster.Open(t.Context(), b); err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(r.close)
+	if r.watch, err = newWatch(r); err != nil {
+		t.Fatal(err)
+	}
+	if r.dispatch, err = r.newDispatch(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { r.close(context.Background()) })
 	return r, connect("agent")
 }
 
 // An agent that was slow to answer the survey answers again while the preflight
 // is under way; the preflight waits for its own unit.
 func TestOnlyTakesTheResultOfItsOwnUnit(t *testing.T) {
-	r, agent := newRun(t)
+	r, agent := led(t)
 	publish := func(res wire.Result) {
 		t.Helper()
 		res.V, res.Run, res.Final, res.Agent = wire.Version, "r1", true, "a1"
@@ -82,12 +91,16 @@ func TestOnlyTakesTheResultOfItsOwnUnit(t *testing.T) {
 // Version and labels are what the agents say of themselves, those that left
 // during the run included.
 func TestFleetIsWhatTheAgentsSay(t *testing.T) {
-	r, agent := newRun(t)
+	r, agent := led(t)
 	for _, id := range []string{"a1", "a2"} {
 		if err := agent.Announce(t.Context(), wire.Hello{V: wire.Version, ID: id, Version: "1 of " + id, Labels: map[string]string{"zone": id}}); err != nil {
 			t.Fatal(err)
 		}
-		r.meet(t.Context())
+		for begun := time.Now(); r.labels(id) == nil; time.Sleep(time.Millisecond) {
+			if time.Since(begun) > 5*time.Second {
+				t.Fatalf("agent %s never showed up", id)
+			}
+		}
 		if err := agent.Leave(t.Context(), id); err != nil {
 			t.Fatal(err)
 		}

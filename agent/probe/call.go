@@ -34,7 +34,8 @@ type caller struct {
 	level   int
 	sent    int64         // calls that went out to the target
 	slots   slots         // bounds the calls inside the target; nil = this caller alone
-	queued  time.Duration // spent waiting for a slot
+	queued  time.Duration // spent waiting for a slot, and for leave
+	may     may
 }
 
 // attempt makes one attempt, counted from 0, of an operation.
@@ -42,16 +43,22 @@ func (c *caller) attempt(ctx context.Context, op uint64, attempt uint32) metrics
 	tool := c.box.of(op)
 	call := target.Call{Op: op, Attempt: attempt, Label: c.label, Tool: tool.name,
 		Args: tool.args(c.box.salt, op), Level: c.level, Keep: tool.output != nil}
-	return c.layer.Do(ctx, op, attempt, c.timeout, func(ctx context.Context) metrics.Exchange {
+	x := c.layer.Do(ctx, op, attempt, c.timeout, func(ctx context.Context) metrics.Exchange {
 		waited, err := c.slots.take(ctx)
 		c.queued += waited
 		if err != nil {
 			return metrics.Exchange{Outcome: metrics.Cancelled, Origin: metrics.FromGenerator, Message: "stopped while waiting for its turn"}
 		}
 		defer c.slots.free()
+		if waited, err = c.may.take(ctx); err != nil {
+			return refusedLeave(err)
+		}
+		c.queued += waited
 		c.sent++
 		return c.session.Call(ctx, call)
 	})
+	c.may.report(&x)
+	return x
 }
 
 // checkOutput holds a success against the tool's output schema and counts it.

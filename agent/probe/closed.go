@@ -36,7 +36,7 @@ func (l *load) closed(ctx context.Context, res *wire.Result) error {
 		if l.env.Target.Virtual() {
 			ops = &queue{share: l.share.stripe(uint64(i))}
 		}
-		wg.Go(func() { w.loop(ctx, ops) })
+		l.env.spawn(&wg, func() { w.loop(ctx, ops) })
 	}
 	wg.Wait()
 	res.Generator = meter.stop(l.tally)
@@ -55,10 +55,9 @@ func (l *load) prepare(ctx context.Context, n int) ([]*worker, error) {
 	door := make(chan struct{}, openAtOnce)
 	var wg sync.WaitGroup
 	for i := range n {
-		wg.Go(func() {
-			door <- struct{}{}
-			workers[i], errs[i] = l.newWorker(ctx, i)
-			<-door
+		errs[i] = errCrashed // unless it comes further
+		l.env.spawn(&wg, func() {
+			workers[i], errs[i] = l.enter(ctx, i, door)
 			if errs[i] == nil {
 				workers[i].warmUp(ctx, i, n)
 			}
@@ -77,6 +76,13 @@ func (l *load) prepare(ctx context.Context, n int) ([]*worker, error) {
 		}
 	}
 	return workers, nil
+}
+
+// enter opens the session of the unit's w-th user when the door lets it.
+func (l *load) enter(ctx context.Context, w int, door chan struct{}) (*worker, error) {
+	door <- struct{}{}
+	defer func() { <-door }()
+	return l.newWorker(ctx, w)
 }
 
 // queue hands out the operations of a share in order, to any number of takers.
@@ -109,11 +115,11 @@ func (w *worker) loop(ctx context.Context, ops *queue) {
 	limit := w.load.unit.Load.Duration
 	for taken := 0; (limit <= 0 || w.clock.Now() < limit) && (w.most == 0 || taken < w.most); taken++ {
 		op, ok := ops.take()
-		if !ok || w.gate.wait(ctx, w.clock) != nil {
+		if !ok || w.gate.wait(ctx, w.clock, &w.tally.Quota) != nil {
 			break
 		}
 		x := w.call(ctx, op, 0)
-		if !x.Outcome.Measured() && ctx.Err() != nil {
+		if w.may.over || !x.Outcome.Measured() && ctx.Err() != nil {
 			break
 		}
 		if x.Outcome.Measured() {

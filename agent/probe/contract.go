@@ -32,14 +32,15 @@ type contractor struct {
 	shrunk  int           // calls spent on shrinking
 	spent   time.Duration // and time
 	gone    bool          // the target did not come back
+	may     may
 }
 
 // contract sends the unit's range of a tool's cases, each after a control call
 // with valid arguments. What a reply means is decided by its structure; text is
 // kept for people. After a call without a reply the target is asked whether it
 // lives, and the session is renewed.
-func contract(ctx context.Context, env *Env, u *wire.Unit, res *wire.Result, progress func(done, errors int64)) error {
-	c := &contractor{env: env, unit: u, result: &wire.ContractResult{Tool: u.Contract.Tool.Name, Controls: map[string]int64{}}}
+func contract(ctx context.Context, env *Env, u *wire.Unit, res *wire.Result, progress Progress) error {
+	c := &contractor{env: env, unit: u, may: env.may(), result: &wire.ContractResult{Tool: u.Contract.Tool.Name, Controls: map[string]int64{}}}
 	set, err := c.prepare(ctx)
 	if err != nil {
 		return err
@@ -58,7 +59,7 @@ func contract(ctx context.Context, env *Env, u *wire.Unit, res *wire.Result, pro
 		if !c.last().Delivered {
 			crashes++
 		}
-		progress(int64(len(c.result.Cases)), crashes)
+		progress(int64(len(c.result.Cases)), crashes, nil)
 	}
 	res.Calls = c.calls
 	return nil
@@ -198,9 +199,14 @@ func (c *contractor) send(ctx context.Context, kind string, op uint64, attempt u
 	if salt := c.unit.Call.OpIDSalt; salt != "" {
 		p.pieces = cutAtOpID(payload)
 	}
+	if _, err := c.may.take(ctx); err != nil {
+		return refusedLeave(err)
+	}
 	c.calls++
-	return c.session.Call(ctx, target.Call{Op: op, Attempt: attempt, Label: kind + tool, Tool: tool,
+	x := c.session.Call(ctx, target.Call{Op: op, Attempt: attempt, Label: kind + tool, Tool: tool,
 		Args: p.args(c.unit.Call.OpIDSalt, op), Level: 1, Keep: c.output != nil})
+	c.may.report(&x)
+	return x
 }
 
 func (c *contractor) checkOutput(x *metrics.Exchange) {

@@ -4,5 +4,5 @@ package probe
 
 import "time"
 
-// cpuTime is not known here; the generator's CPU share then reads 0.
-func cpuTime() time.Duration { return 0 }
+// CPUTime is not known here; a CPU share then reads 0.
+func CPUTime() time.Duration { return 0 }

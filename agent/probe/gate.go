@@ -3,6 +3,7 @@ package probe
 import (
 	"context"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"ordeal/agent/wire"
@@ -10,60 +11,92 @@ import (
 	"ordeal/metrics"
 )
 
-// gate slows a load down when the target reports a quota: all its workers pause
-// for the time the target asks for. The refusals themselves stay counted, and
-// once the budget of waiting is spent the load goes on without.
+// gate slows a load down when the target reports a quota, to its own workers or
+// to others of the fleet: all its workers pause for the time the target asks
+// for. The refusals themselves stay counted, and once the budget of waiting is
+// spent the load goes on without.
 type gate struct {
 	most   time.Duration // longest single pause; 0 = never pause
+	quota  Quota         // of the fleet; nil = none
+	obeyed atomic.Uint64 // number of the last pause of the fleet
 	mu     sync.Mutex    // guards until and budget
 	until  time.Duration
 	budget time.Duration
 }
 
-func newGate(l *wire.Load) *gate { return &gate{most: l.BackoffMax, budget: l.BackoffBudget} }
+func newGate(l *wire.Load, q Quota) *gate {
+	return &gate{most: l.BackoffMax, budget: l.BackoffBudget, quota: q}
+}
 
-// see closes the gate after a refusal that is evidence of a quota: a rate limit,
-// or another failure that names a wait (503 with Retry-After). Refusals that
-// come in while it is closed are answers to calls sent before, and do not
-// prolong it. A refusal without a hint costs the longest pause. An injected 429
-// and the random one of a mock are no quota: they carry no Quota.
-func (g *gate) see(x *metrics.Exchange, now time.Duration, t *metrics.Tally) {
-	refused := x.Outcome == metrics.RateLimited || !x.Ok() && x.RetryAfter > 0
-	if x.Quota == "" || !refused || g.most <= 0 {
+// see closes the gate after a refusal for quota. Refusals that come in while it
+// is closed are answers to calls sent before, and do not prolong it. A refusal
+// without a hint costs the longest pause.
+func (g *gate) see(x *metrics.Exchange, now time.Duration, seen *metrics.QuotaSeen) {
+	if g.most <= 0 || !forQuota(x) {
 		return
 	}
-	g.mu.Lock()
-	defer g.mu.Unlock()
 	pause := x.RetryAfter
 	if pause <= 0 {
 		pause = g.most
 	}
-	pause = min(pause, g.most, g.budget)
-	if pause <= 0 || now < g.until {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if now >= g.until {
+		g.shut(now, pause, seen)
+	}
+}
+
+// obey closes the gate for a pause of the fleet that it has not taken in yet.
+func (g *gate) obey(clock faultproxy.Clock, seen *metrics.QuotaSeen) {
+	if g.quota == nil {
 		return
 	}
-	g.until = now + pause
-	g.budget -= pause
-	t.Quota.Waits++
-	t.Quota.WaitedUS += pause.Microseconds()
+	number, end := g.quota.Pause()
+	if number == g.obeyed.Load() {
+		return
+	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if number > g.obeyed.Load() {
+		g.obeyed.Store(number)
+		g.shut(clock.Now(), time.Until(end), seen)
+	}
+}
+
+// shut closes the gate, or keeps it closed for longer, as far as the longest
+// pause and the budget go. A pause that is prolonged stays one. mu is held.
+func (g *gate) shut(now, pause time.Duration, seen *metrics.QuotaSeen) {
+	from := max(now, g.until)
+	more := min(now+min(pause, g.most)-from, g.budget)
+	if more <= 0 {
+		return
+	}
+	if from == now {
+		seen.Waits++
+	}
+	g.until = from + more
+	g.budget -= more
+	seen.WaitedUS += more.Microseconds()
 }
 
 // closed reports whether the load pauses.
-func (g *gate) closed(now time.Duration) bool {
+func (g *gate) closed(clock faultproxy.Clock, now time.Duration, seen *metrics.QuotaSeen) bool {
 	if g.most <= 0 {
 		return false
 	}
+	g.obey(clock, seen)
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	return now < g.until
 }
 
 // wait returns when the gate is open, or with the end of ctx.
-func (g *gate) wait(ctx context.Context, clock faultproxy.Clock) error {
+func (g *gate) wait(ctx context.Context, clock faultproxy.Clock, seen *metrics.QuotaSeen) error {
 	if g.most <= 0 {
 		return ctx.Err()
 	}
 	for {
+		g.obey(clock, seen)
 		g.mu.Lock()
 		left := g.until - clock.Now()
 		g.mu.Unlock()

@@ -37,9 +37,9 @@ type meter struct {
 // time, so a goroutine of its own finds out how late this process wakes up.
 func startMeter(env *Env, paced bool) *meter {
 	m := &meter{virtual: env.Target.Virtual(), paced: paced, quit: make(chan struct{})}
-	m.start, m.cpu, m.gc = time.Now(), cpuTime(), gcPause()
+	m.start, m.cpu, m.gc = time.Now(), CPUTime(), gcPause()
 	if !m.virtual && !paced {
-		m.ticking.Go(m.tick)
+		env.spawn(&m.ticking, m.tick)
 	}
 	return m
 }
@@ -66,7 +66,7 @@ func (m *meter) stop(t *metrics.Tally) wire.Generator {
 	m.ticking.Wait()
 	elapsed := max(time.Since(m.start), time.Microsecond)
 	g := wire.Generator{GCPauseUS: (gcPause() - m.gc).Microseconds(), Lag: m.lag,
-		CPUMilli: int64((cpuTime() - m.cpu) * 1000 / elapsed)}
+		CPUMilli: int64((CPUTime() - m.cpu) * 1000 / elapsed)}
 	if !m.virtual {
 		g.Reason = saturation(&g, m.paced, runtime.GOMAXPROCS(0), t.Service.Quantile(500))
 		g.Saturated = g.Reason != ""

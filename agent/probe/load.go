@@ -2,6 +2,7 @@ package probe
 
 import (
 	"context"
+	"runtime"
 	"sync"
 	"time"
 
@@ -29,14 +30,14 @@ type load struct {
 	slots    slots
 	clock    faultproxy.Clock // of the unit: real, or idle beside virtual workers
 	gate     *gate            // of the unit; workers of a virtual target have their own
-	progress func(done, errors int64)
+	progress Progress
 
 	mu    sync.Mutex // guards tally and sent
 	tally *metrics.Tally
 	sent  int64 // calls that went out, warm-up included
 }
 
-func runLoad(ctx context.Context, env *Env, u *wire.Unit, res *wire.Result, progress func(done, errors int64)) error {
+func runLoad(ctx context.Context, env *Env, u *wire.Unit, res *wire.Result, progress Progress) error {
 	box := newToolbox(&u.Call, u.Load.CheckOutput)
 	faults, err := faultSchedule(u.Faults)
 	if err != nil {
@@ -62,7 +63,8 @@ func (l *load) begin(ctx context.Context) error {
 		}
 	}
 	l.clock = l.env.newClock()
-	l.gate = newGate(l.unit.Load)
+	runtime.Gosched() // shares of other agents in this process, which are due now, start their clocks first
+	l.gate = newGate(l.unit.Load, l.env.Quota)
 	return nil
 }
 
@@ -71,10 +73,10 @@ func (l *load) add(w *worker) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.tally.Merge(w.tally)
-	w.tally.Reset()
 	l.sent += w.sent
 	w.sent = 0
-	l.progress(l.tally.Calls(), l.tally.Failures())
+	l.progress(l.tally.Calls(), l.tally.Failures(), w.tally)
+	w.tally.Reset()
 }
 
 // worker is one caller with everything it needs to itself.
@@ -119,16 +121,17 @@ func (l *load) session(ctx context.Context, w int) (target.Session, error) {
 func (l *load) worker(w int) *worker {
 	return &worker{load: l, number: int64(l.user(w)), tally: metrics.NewTally(), caller: caller{
 		box: l.box, timeout: l.unit.Target.Timeout, label: loadLabel, level: l.unit.Load.Level,
-		layer: faultproxy.Layer{Schedule: l.faults}, slots: l.slots,
+		layer: faultproxy.Layer{Schedule: l.faults}, slots: l.slots, may: l.env.may(),
 	}}
 }
 
 // start gives the worker its time line. On a virtual target each has one of its
-// own, and its own back-off, so that no worker's time depends on another's.
+// own, and its own back-off, so that no worker's time depends on another's; a
+// pause of the fleet is real time, which means nothing there.
 func (w *worker) start() {
 	w.clock, w.gate = w.load.clock, w.load.gate
 	if w.load.env.Target.Virtual() {
-		w.clock, w.gate = &faultproxy.VirtualClock{}, newGate(w.load.unit.Load)
+		w.clock, w.gate = &faultproxy.VirtualClock{}, newGate(w.load.unit.Load, nil)
 	}
 	w.layer.Clock = w.clock
 }
@@ -138,7 +141,7 @@ func (w *worker) start() {
 func (w *worker) warmUp(ctx context.Context, first, workers int) {
 	plain := w.caller
 	plain.label, plain.layer = warmupLabel, faultproxy.Layer{Clock: &faultproxy.VirtualClock{}}
-	for op := first; op < w.load.unit.Load.Warmup && ctx.Err() == nil; op += workers {
+	for op := first; op < w.load.unit.Load.Warmup && ctx.Err() == nil && !plain.may.over; op += workers {
 		plain.attempt(ctx, uint64(op), 0)
 	}
 	w.sent = plain.sent
@@ -147,9 +150,12 @@ func (w *worker) warmUp(ctx context.Context, first, workers int) {
 // call makes one measured call that is late behind its intended start.
 func (w *worker) call(ctx context.Context, op uint64, late time.Duration) metrics.Exchange {
 	x := w.attempt(ctx, op, 0)
+	if w.may.over {
+		return x // it did not go out
+	}
 	w.tally.Add(&x, late)
 	w.checkOutput(op, &x, w.tally)
-	w.gate.see(&x, w.clock.Now(), w.tally)
+	w.gate.see(&x, w.clock.Now(), &w.tally.Quota)
 	w.load.env.revive(ctx, w.load.unit, &x, w.tally)
 	return x
 }

@@ -347,13 +347,14 @@ func TestNoQuota(t *testing.T) {
 		"InjectedServerError": {Outcome: metrics.ServerError, Fault: "server_error", Origin: metrics.FromInjector, Delivered: true},
 	}
 	for name, x := range rows {
-		g, tally := newGate(&wire.Load{BackoffMax: time.Minute, BackoffBudget: time.Hour}), metrics.NewTally()
-		if g.see(&x, time.Second, tally); g.closed(time.Second) || tally.Quota.Waits != 0 {
+		g, tally := newGate(&wire.Load{BackoffMax: time.Minute, BackoffBudget: time.Hour}, nil), metrics.NewTally()
+		if g.see(&x, time.Second, &tally.Quota); g.closed(nil, time.Second, &tally.Quota) || tally.Quota.Waits != 0 {
 			t.Errorf("%s: the load pauses", name)
 		}
 	}
-	g, busy := newGate(&wire.Load{BackoffMax: time.Minute, BackoffBudget: time.Hour}), metrics.Exchange{Outcome: metrics.ServerError, Quota: "http_status", RetryAfter: 2 * time.Second}
-	if g.see(&busy, time.Second, metrics.NewTally()); !g.closed(2900*time.Millisecond) || g.closed(3*time.Second) {
+	g, busy := newGate(&wire.Load{BackoffMax: time.Minute, BackoffBudget: time.Hour}, nil), metrics.Exchange{Outcome: metrics.ServerError, Quota: "http_status", RetryAfter: 2 * time.Second}
+	seen := metrics.QuotaSeen{}
+	if g.see(&busy, time.Second, &seen); !g.closed(nil, 2900*time.Millisecond, &seen) || g.closed(nil, 3*time.Second, &seen) {
 		t.Error("a failure that names a wait of 2 s does not pause the load for 2 s")
 	}
 }

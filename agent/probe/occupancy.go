@@ -42,27 +42,43 @@ func (o *occupancy) spent() time.Duration {
 	return o.total
 }
 
-// observe lets a real target and its clocks report to the occupancy.
-func (o *occupancy) observe(t target.Target) target.Target { return occupied{t, o} }
+// observe lets a real target and its clocks report to the occupancy. Without
+// leave nothing is said to the target at all; calls are held to it one by one,
+// by whoever makes them.
+func (o *occupancy) observe(t target.Target, leave Leave) target.Target {
+	return occupied{t, o, may{leave: leave}}
+}
 
 type occupied struct {
 	target.Target
 	occupancy *occupancy
+	may       may
 }
 
 func (t occupied) Survey(ctx context.Context) (*wire.Survey, error) {
+	if err := t.may.check(); err != nil {
+		return nil, err
+	}
 	t.occupancy.enter()
 	defer t.occupancy.leave()
 	return t.Target.Survey(ctx)
 }
 
+// Alive says that a target lives which may not be asked: nothing is known of a
+// death.
 func (t occupied) Alive(ctx context.Context) (alive, restarted bool, exit string) {
+	if t.may.check() != nil {
+		return true, false, ""
+	}
 	t.occupancy.enter()
 	defer t.occupancy.leave()
 	return t.Target.Alive(ctx)
 }
 
 func (t occupied) Session(ctx context.Context, user int) (target.Session, error) {
+	if err := t.may.check(); err != nil {
+		return nil, err
+	}
 	t.occupancy.enter()
 	defer t.occupancy.leave()
 	s, err := t.Target.Session(ctx, user)

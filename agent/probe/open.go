@@ -61,6 +61,7 @@ type openLoop struct {
 	slots    int64 // started
 	wg       sync.WaitGroup
 	window   metrics.Window
+	paused   metrics.QuotaSeen // pauses of the fleet that the pacer met first
 }
 
 // run issues every arrival and waits for the last answer.
@@ -71,7 +72,7 @@ func (o *openLoop) run(ctx context.Context, shape pace.Shape, meter *meter) {
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		o.pace(ctx, shape, meter)
+		o.load.env.crash.guard(func() { o.pace(ctx, shape, meter) })
 	}()
 	<-done
 	close(o.jobs)
@@ -79,6 +80,8 @@ func (o *openLoop) run(ctx context.Context, shape pace.Shape, meter *meter) {
 	o.load.mu.Lock()
 	defer o.load.mu.Unlock()
 	o.load.tally.Window.Merge(o.window)
+	o.load.tally.Quota.Waits += o.paused.Waits
+	o.load.tally.Quota.WaitedUS += o.paused.WaitedUS
 }
 
 // pace is the pacer's loop.
@@ -102,7 +105,14 @@ func (o *openLoop) pace(ctx context.Context, shape pace.Shape, meter *meter) {
 		}
 		woken := l.clock.Now()
 		meter.lag.Record(max(0, (woken - due).Microseconds()))
-		o.issue(ctx, arrival{op: op, due: due}, l.gate.closed(woken))
+		paused := l.gate.closed(l.clock, woken, &o.paused)
+		if !paused && l.env.Quota != nil && l.env.Quota.Dry() {
+			// A call that waits for its turn would be late by our own doing.
+			if paused = true; l.env.Leave != nil && l.env.Leave.Check() != nil {
+				break
+			}
+		}
+		o.issue(ctx, arrival{op: op, due: due}, paused)
 		o.window.SpanUS = max(woken, spanOf(shape, n+1, due)).Microseconds()
 	}
 }
@@ -141,7 +151,7 @@ func (o *openLoop) issue(ctx context.Context, a arrival, paused bool) {
 func (o *openLoop) slot(ctx context.Context, w *worker) {
 	number := int(o.slots)
 	o.slots++
-	o.wg.Go(func() {
+	o.load.env.spawn(&o.wg, func() {
 		connected := w != nil
 		if !connected {
 			w = o.load.worker(number)
@@ -207,7 +217,7 @@ func (l *load) openVirtual(ctx context.Context, shape pace.Constant) error {
 	defer w.finish()
 	most := cmp.Or(l.unit.Load.MaxInFlight, defaultInFlight)
 	var open ends
-	for k := uint64(0); ctx.Err() == nil; k++ {
+	for k := uint64(0); ctx.Err() == nil && !w.may.over; k++ {
 		op, skip, ok := l.share.nth(k)
 		if !ok {
 			break
@@ -233,7 +243,7 @@ func (l *load) openVirtual(ctx context.Context, shape pace.Constant) error {
 func (w *worker) virtualArrival(ctx context.Context, a arrival, open *ends, most int) {
 	win := &w.tally.Window
 	win.Scheduled++
-	if len(*open) >= most || w.gate.closed(a.due) {
+	if len(*open) >= most || w.gate.closed(w.clock, a.due, &w.tally.Quota) {
 		win.Dropped++
 		return
 	}
@@ -242,6 +252,11 @@ func (w *worker) virtualArrival(ctx context.Context, a arrival, open *ends, most
 	clock.Advance(a.due)
 	w.clock, w.layer.Clock = clock, clock
 	x := w.call(ctx, a.op, 1) // sent when due: 1 ns marks an open loop
+	if w.may.over {
+		win.Scheduled--
+		win.Sent--
+		return
+	}
 	if x.Outcome.Measured() {
 		win.Completed++
 		if x.Ok() {

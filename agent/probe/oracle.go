@@ -26,6 +26,10 @@ func oracle(ctx context.Context, env *Env, u *wire.Unit, res *wire.Result) error
 	if err != nil {
 		return err
 	}
+	may := env.may()
+	if _, err := may.take(ctx); err != nil {
+		return err
+	}
 	x := session.Call(ctx, target.Call{Op: u.Ops.From, Label: oracleLabel, Tool: u.Oracle.Tool, Args: u.Oracle.Args, Level: 1, Keep: true})
 	res.Calls = 1
 	res.Oracle = &wire.OracleResult{Status: "failed"}

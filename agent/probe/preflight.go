@@ -16,7 +16,7 @@ func preflight(ctx context.Context, env *Env, u *wire.Unit, res *wire.Result) er
 	if err != nil {
 		return err
 	}
-	c := caller{box: box, session: session, timeout: u.Target.Timeout, label: preflightLabel, level: 1,
+	c := caller{box: box, session: session, timeout: u.Target.Timeout, label: preflightLabel, level: 1, may: env.may(),
 		layer: faultproxy.Layer{Clock: env.newClock()}}
 	x := c.attempt(ctx, u.Ops.From, 0)
 	res.Calls = c.sent

@@ -17,7 +17,7 @@ type pass struct {
 	params   *wire.Recovery
 	virtual  bool
 	slots    slots
-	progress func(done, errors int64)
+	progress Progress
 
 	mu       sync.Mutex    // guards what is below
 	budget   time.Duration // of real waiting, what is left
@@ -41,7 +41,7 @@ type retrier struct {
 // recovery tries each operation until it succeeds or the retries are used up.
 // Retries are immediate, except after a rate limit. Calls are made one at a
 // time; on a real target several operations are under way, see overlap.
-func recovery(ctx context.Context, env *Env, u *wire.Unit, res *wire.Result, progress func(done, errors int64)) error {
+func recovery(ctx context.Context, env *Env, u *wire.Unit, res *wire.Result, progress Progress) error {
 	box := newToolbox(&u.Call, false)
 	faults, err := faultSchedule(u.Faults)
 	if err != nil {
@@ -63,8 +63,8 @@ func recovery(ctx context.Context, env *Env, u *wire.Unit, res *wire.Result, pro
 	for range retriers {
 		r := &retrier{pass: p, clock: clock, tally: metrics.NewTally(), behavior: &metrics.Behavior{},
 			caller: caller{box: box, session: session, timeout: u.Target.Timeout, label: recoveryLabel, level: 1,
-				layer: faultproxy.Layer{Schedule: faults, Clock: clock}, slots: p.slots}}
-		wg.Go(func() { r.loop(ctx, ops) })
+				layer: faultproxy.Layer{Schedule: faults, Clock: clock}, slots: p.slots, may: env.may()}}
+		env.spawn(&wg, func() { r.loop(ctx, ops) })
 	}
 	wg.Wait()
 	res.Calls, res.Tally, res.Behavior = p.sent, p.tally, p.behavior
@@ -74,7 +74,7 @@ func recovery(ctx context.Context, env *Env, u *wire.Unit, res *wire.Result, pro
 func (r *retrier) loop(ctx context.Context, ops *queue) {
 	defer r.flush()
 	r.added = time.Now()
-	for ctx.Err() == nil {
+	for ctx.Err() == nil && !r.may.over {
 		op, ok := ops.take()
 		if !ok {
 			return
@@ -94,10 +94,10 @@ func (r *retrier) flush() {
 	p.tally.Merge(r.tally)
 	p.behavior.Merge(r.behavior)
 	p.sent += r.sent
+	p.progress(p.behavior.Operations, p.behavior.Operations-p.behavior.Succeeded, r.tally)
 	r.tally.Reset()
 	*r.behavior = metrics.Behavior{}
 	r.sent, r.kept, r.added = 0, 0, time.Now()
-	p.progress(p.behavior.Operations, p.behavior.Operations-p.behavior.Succeeded)
 }
 
 // now is the operation's own time: without the wait for a turn, which is ours.
@@ -112,6 +112,12 @@ func (r *retrier) work(ctx context.Context, op uint64) {
 	last := max(r.pass.params.MaxRetries, 0)
 	for attempt := range last + 1 {
 		x := r.attempt(ctx, op, uint32(attempt))
+		if r.may.over {
+			if attempt > 0 {
+				r.behavior.Unmeasured++ // ended before its retries were used up
+			}
+			return
+		}
 		begun := r.now() - x.Latency
 		r.tally.Add(&x, 0)
 		r.pass.env.revive(ctx, r.pass.unit, &x, r.tally)

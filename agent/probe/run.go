@@ -10,6 +10,7 @@ import (
 	"ordeal/agent/wire"
 	"ordeal/faultproxy"
 	"ordeal/faultproxy/schedule"
+	"ordeal/metrics"
 )
 
 // Env is what a unit is worked with.
@@ -19,29 +20,48 @@ type Env struct {
 	// warm-up is done; the measured part begins when it returns. Its error
 	// leaves the unit unworked.
 	Ready func(context.Context) error
+	// Leave and Quota bind the unit to its run and to the rest of the fleet; nil
+	// for a unit that nothing holds back.
+	Leave Leave
+	Quota Quota
 
+	crash     *crash
 	timers    bool       // pace by Go timers: the clock of a test
 	occupancy *occupancy // of a real target
 }
 
+// Progress is told now and then how many operations of a unit are done, how many
+// of them failed, and what was observed since it was told last; seen is nil for
+// a kind of unit that keeps no tally, and not to be kept. It is called from one
+// goroutine at a time, and its callers have load to make meanwhile.
+type Progress func(done, errors int64, seen *metrics.Tally)
+
 // Run works a unit until it is done or ctx ends; what was observed until then
-// is in the result either way. progress, which may be nil, is told now and then
-// how many operations are done and how many of them failed; it is called from
-// one goroutine at a time. The caller fills in incarnation, sequence and agent.
-func Run(ctx context.Context, env Env, u *wire.Unit, progress func(done, errors int64)) *wire.Result {
+// is in the result either way. progress may be nil. The caller fills in
+// incarnation, sequence and agent. A panic, also one of a goroutine that the
+// unit has started, is a failure of the unit.
+func Run(ctx context.Context, env Env, u *wire.Unit, progress Progress) *wire.Result {
 	res := &wire.Result{V: wire.Version, Run: u.Run, Stage: u.Stage, Unit: u.ID, Final: true}
 	if progress == nil {
-		progress = func(int64, int64) {}
+		progress = func(int64, int64, *metrics.Tally) {}
 	}
+	ctx, stop := context.WithCancelCause(ctx)
+	defer stop(nil)
+	env.crash = &crash{stop: stop}
 	told := env.Target
 	if !env.Target.Virtual() {
 		env.occupancy = &occupancy{}
-		env.Target = env.occupancy.observe(env.Target)
+		env.Target = env.occupancy.observe(env.Target, env.Leave)
 	}
 	seen := notesOf(told)
 	start := time.Now()
-	if err := execute(ctx, &env, u, res, progress); err != nil {
-		res.Failure = target.Explain(err)
+	env.crash.guard(func() {
+		if err := execute(ctx, &env, u, res, progress); err != nil {
+			res.Failure = target.Explain(err)
+		}
+	})
+	if f := env.crash.seen(); f != nil {
+		res.Failure = f
 	}
 	res.Elapsed = time.Since(start)
 	if res.Tally != nil {
@@ -57,7 +77,7 @@ func Run(ctx context.Context, env Env, u *wire.Unit, progress func(done, errors 
 	return res
 }
 
-func execute(ctx context.Context, env *Env, u *wire.Unit, res *wire.Result, progress func(done, errors int64)) error {
+func execute(ctx context.Context, env *Env, u *wire.Unit, res *wire.Result, progress Progress) error {
 	if err := checkUnit(u); err != nil {
 		return err
 	}

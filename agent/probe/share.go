@@ -12,9 +12,13 @@ type share struct {
 // shareOf reads a load unit. One with some of the callers of its level works,
 // over the whole stage, the operations that belong to them; one with all of
 // them works its own range. In an open loop Level is what the target is told
-// about its load, so there the whole stage marks a unit that is not shared.
+// about its load, so there the whole stage marks a unit that is not shared; one
+// that several agents share is cut by arrivals.
 func shareOf(u *wire.Unit) share {
 	l := u.Load
+	if l.Parts > 1 {
+		return share{r: l.Stage, level: uint64(l.Parts), first: uint64(l.Part), workers: 1}
+	}
 	workers, level := uint64(max(l.Workers, 1)), uint64(max(l.Level, 1))
 	part := workers < level && (l.MilliRate <= 0 || u.Ops != l.Stage)
 	if part {

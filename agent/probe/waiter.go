@@ -17,3 +17,27 @@ func timerWait(ctx context.Context, clock faultproxy.Clock, due time.Duration) e
 	}
 	return ctx.Err()
 }
+
+// until counts down to a moment.
+type until struct {
+	faultproxy.RealClock
+	moment time.Time
+}
+
+// Now is negative before the moment.
+func (u *until) Now() time.Duration { return -time.Until(u.moment) }
+
+// SleepUntil returns at a moment, as closely as the machine allows, or with the
+// cause of the end of ctx. The goroutine has its thread to itself meanwhile: what
+// it does next begins without a hand-over.
+func SleepUntil(ctx context.Context, moment time.Time) error {
+	wait, done := holdThread()
+	defer done()
+	if wait(ctx, &until{moment: moment}, 0) == nil {
+		return nil
+	}
+	if ctx.Err() == nil { // a sandbox without the system call
+		_ = timerWait(ctx, &until{moment: moment}, 0)
+	}
+	return context.Cause(ctx)
+}

@@ -30,6 +30,16 @@ func newWaiter(timers bool) waiter {
 	return kernelWait
 }
 
+// holdThread is newWaiter for one wait: done gives the thread back as it was.
+func holdThread() (wait waiter, done func()) {
+	runtime.LockOSThread()
+	_ = unix.Prctl(unix.PR_SET_TIMERSLACK, 1, 0, 0, 0) // see newWaiter
+	return kernelWait, func() {
+		_ = unix.Prctl(unix.PR_SET_TIMERSLACK, 0, 0, 0, 0) // 0: as it was when the thread began
+		runtime.UnlockOSThread()
+	}
+}
+
 func kernelWait(ctx context.Context, clock faultproxy.Clock, due time.Duration) error {
 	for {
 		left := due - clock.Now()

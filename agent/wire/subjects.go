@@ -3,6 +3,7 @@ package wire
 import (
 	"fmt"
 	"regexp"
+	"strings"
 	"time"
 )
 
@@ -12,6 +13,7 @@ const (
 	ResultStream = "ORDEAL_RESULTS"
 	AgentBucket  = "ORDEAL_AGENTS"
 	RunBucket    = "ORDEAL_RUNS"
+	BlobBucket   = "ORDEAL_BLOBS"
 
 	UnitSubjects   = "ordeal.v1.unit.>"
 	ResultSubjects = "ordeal.v1.result.>"
@@ -20,9 +22,10 @@ const (
 // Limits of the wire.
 const (
 	AckWait      = 10 * time.Second // a unit without a sign of life is handed out again
-	MaxDeliver   = 5
-	UnitTTL      = time.Hour // a unit whose controller died without taking it back
+	MaxBegun     = 5                // a unit begun this often without a result is poison
+	UnitTTL      = time.Hour        // a unit whose controller died without taking it back
 	ResultTTL    = 24 * time.Hour
+	RunTTL       = 7 * 24 * time.Hour // of a run's record and document
 	DedupeWindow = 10 * time.Minute
 	Heartbeat    = 2 * time.Second
 	MaxPayload   = 8 << 20 // bytes of one message
@@ -31,6 +34,14 @@ const (
 	// GoWait for go: longer, because the last one may be late.
 	PrepareWait = 90 * time.Second
 	GoWait      = PrepareWait + 30*time.Second
+	// LeaseTTL is how long an agent works for a run without hearing from its
+	// controller, unless the run says otherwise. It asks again after a third.
+	LeaseTTL = 10 * time.Second
+	// AskWait bounds the answer to one request for a lease.
+	AskWait = 2 * time.Second
+	// StartLead is how far ahead a gang's start time lies at least: the message
+	// that carries it must have reached every member.
+	StartLead = 100 * time.Millisecond
 )
 
 // DefaultPool is the pool of agents that asked for none.
@@ -47,19 +58,25 @@ func CheckName(what, s string) error {
 	return nil
 }
 
-// UnitSubject is where the units of a stage are queued.
-func UnitSubject(pool, run, stage string) string {
-	return "ordeal.v1.unit." + pool + "." + run + "." + stage
+// QueueName is the work queue of a pool: agents that would draw other faults
+// have a queue of their own, so that no unit of this schedule reaches them.
+func QueueName(pool, digest string) string { return pool + "_" + digest[:min(8, len(digest))] }
+
+// UnitSubject is where a unit is queued: one message at a time.
+func UnitSubject(queue, run, unit string) string {
+	return "ordeal.v1.unit." + queue + "." + run + "." + unit
 }
 
-// RunSubjects matches the units of a run that are still queued in a pool.
-func RunSubjects(pool, run string) string { return "ordeal.v1.unit." + pool + "." + run + ".>" }
+// RunUnits matches the units of a run that are in a queue, begun or not.
+func RunUnits(queue, run string) string { return "ordeal.v1.unit." + queue + "." + run + ".>" }
 
-// PoolSubjects matches every unit of a pool.
-func PoolSubjects(pool string) string { return "ordeal.v1.unit." + pool + ".>" }
+// QueueSubjects matches every unit of a queue.
+func QueueSubjects(queue string) string { return "ordeal.v1.unit." + queue + ".>" }
 
-// ResultSubject is where the results of a unit are published.
-func ResultSubject(run, unit string) string { return "ordeal.v1.result." + run + "." + unit }
+// ResultSubject is where an agent publishes the result of a unit.
+func ResultSubject(run, agent, unit string) string {
+	return "ordeal.v1.result." + run + "." + agent + "." + unit
+}
 
 // RunResults matches every result of a run.
 func RunResults(run string) string { return "ordeal.v1.result." + run + ".>" }
@@ -67,64 +84,24 @@ func RunResults(run string) string { return "ordeal.v1.result." + run + ".>" }
 // ControlSubject carries go, halt and release of a run, to all agents at once.
 func ControlSubject(run string) string { return "ordeal.v1.ctl." + run }
 
-// ProgressSubject carries the progress of a run's units, unacknowledged.
-func ProgressSubject(run string) string { return "ordeal.v1.progress." + run }
+// ProgressSubject carries an agent's samples of a run's units, unacknowledged.
+func ProgressSubject(run, agent string) string { return "ordeal.v1.progress." + run + "." + agent }
 
-// AgentSubject carries requests to one agent: prepare a share, or give it up.
+// EventSubject carries what becomes of a run's units at an agent, unacknowledged.
+func EventSubject(run, agent string) string { return "ordeal.v1.event." + run + "." + agent }
+
+// LeaseSubject is where an agent asks the controller of a run for leave to work.
+func LeaseSubject(run, agent string) string { return "ordeal.v1.lease." + run + "." + agent }
+
+// AgentSubject carries requests to one agent: see Request.
 func AgentSubject(id string) string { return "ordeal.v1.agent." + id }
 
-// Hello is an agent's entry in the fleet registry, renewed with each heartbeat.
-type Hello struct {
-	V       int               `json:"v"`
-	ID      string            `json:"id"`
-	Version string            `json:"version"` // of the software
-	Labels  map[string]string `json:"labels,omitempty"`
-	Pools   []string          `json:"pools"`
-	Digest  string            `json:"digest"` // of the fault schedule's probe set
-	Units   int64             `json:"units"`  // worked so far
-}
+// RunSubject carries requests to the controller of a run: see Order.
+func RunSubject(run string) string { return "ordeal.v1.run." + run }
 
-// Control is a message to all agents of a run.
-type Control struct {
-	V      int    `json:"v"`
-	Kind   string `json:"kind"` // go, halt, release
-	Stage  string `json:"stage,omitempty"`
-	Reason string `json:"reason,omitempty"`
-}
+// InboxPrefix is where the answers to an agent's requests arrive: its own, so
+// that no agent can be allowed to read another's.
+func InboxPrefix(id string) string { return "_INBOX.agent." + id }
 
-// Control kinds.
-const (
-	// Go starts a gang stage on receipt. It carries no time: the clocks of two
-	// machines may be hours apart, and messages take milliseconds.
-	Go      = "go"
-	Halt    = "halt"
-	Release = "release" // close what was kept open for the run
-)
-
-// Prepare asks an agent to take a share of a gang stage; it answers Ready. With
-// Abort it asks for the share back: the agent answers once it has let go of it.
-type Prepare struct {
-	V     int  `json:"v"`
-	Unit  Unit `json:"unit"`
-	Abort bool `json:"abort,omitempty"`
-}
-
-// Busy is the class of the failure of an agent that works something else: the
-// share may be offered again.
-const Busy = "busy"
-
-// Ready answers Prepare: connections are open, the work waits for go.
-type Ready struct {
-	V       int      `json:"v"`
-	Agent   string   `json:"agent"`
-	Failure *Failure `json:"failure,omitempty"`
-}
-
-// Progress is a sign of life of a unit, for display only.
-type Progress struct {
-	Stage  string `json:"stage"`
-	Unit   string `json:"unit"`
-	Agent  string `json:"agent"`
-	Done   int64  `json:"done"`
-	Errors int64  `json:"errors"`
-}
+// LastToken is the part of a subject behind its last dot.
+func LastToken(subject string) string { return subject[strings.LastIndexByte(subject, '.')+1:] }

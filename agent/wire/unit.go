@@ -36,7 +36,10 @@ type Unit struct {
 	V      int      `json:"v"`
 	Run    string   `json:"run"`
 	Stage  string   `json:"stage"`
-	ID     string   `json:"id"` // unique within the run
+	ID     string   `json:"id"`                   // unique within the run
+	Gang   string   `json:"gang,omitempty"`       // share of a gang: what its go names
+	Digest string   `json:"digest,omitempty"`     // of the fault schedule it was planned with
+	Gen    uint64   `json:"generation,omitempty"` // of the controller that queued it
 	Kind   UnitKind `json:"kind"`
 	Target Target   `json:"target"`
 	Call   CallSpec `json:"call"`
@@ -78,8 +81,12 @@ type Load struct {
 	Duration    time.Duration `json:"duration,omitempty"` // stop issuing after this long; 0 = by count
 	// MilliRate is the arrival rate of the whole stage in thousandths of a call
 	// per second; 0 = closed loop. Arrival i is due at i*1e9/MilliRate µs.
-	MilliRate   int64 `json:"milli_rate,omitempty"`
-	MaxInFlight int   `json:"max_in_flight,omitempty"`
+	MilliRate int64 `json:"milli_rate,omitempty"`
+	// Of several agents that share an arrival rate, Part of Parts makes the
+	// arrivals i of the stage with i mod Parts == Part. Parts 0 is 1.
+	Part        int `json:"part,omitempty"`
+	Parts       int `json:"parts,omitempty"`
+	MaxInFlight int `json:"max_in_flight,omitempty"`
 	// Paced slows the load down when the target reports a quota.
 	BackoffMax    time.Duration `json:"backoff_max"`
 	BackoffBudget time.Duration `json:"backoff_budget"`
@@ -129,6 +136,10 @@ type Result struct {
 	Final       bool   `json:"final"`
 	Partial     bool   `json:"partial,omitempty"` // cut by a halt: holds what was measured until then
 	Agent       string `json:"agent"`
+	// Released says what ended a partial result early, when not a halt: lease,
+	// or that no further calls were granted.
+	Released string `json:"released_by,omitempty"`
+	Start    *Start `json:"start,omitempty"` // of a share of a gang
 
 	Calls     int64             `json:"calls"` // everything sent to the target, controls and warm-up included
 	Elapsed   time.Duration     `json:"elapsed"`
@@ -141,6 +152,25 @@ type Result struct {
 	Preflight *Preflight        `json:"preflight,omitempty"`
 	Generator Generator         `json:"generator"`
 	Failure   *Failure          `json:"failure,omitempty"` // the unit could not be worked
+}
+
+// ByLease is Released of a result that the end of a lease has cut.
+const ByLease = "lease"
+
+// Start is when a share of a gang began, on the agent's clock (see Ready.Clock).
+type Start struct {
+	Due int64 `json:"due"` // ns
+	At  int64 `json:"at"`  // ns; before or after Due by what the waiting missed
+}
+
+// Sample is what was observed of a unit since the sample before it.
+type Sample struct {
+	Span     time.Duration  `json:"span"`
+	Outcomes metrics.Counts `json:"outcomes"`
+	Latency  metrics.Dist   `json:"latency"` // successes, µs
+	// TokensIn and TokensOut are the reported usage, for the budget of money.
+	TokensIn  int64 `json:"tokens_in,omitempty"`
+	TokensOut int64 `json:"tokens_out,omitempty"`
 }
 
 // Failure says why a unit could not be worked: the target could not be

@@ -6,7 +6,6 @@ package main
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"os"
 	"strings"
@@ -27,7 +26,7 @@ func main() {
 
 func newCmd() *cobra.Command {
 	var opt agent.Options
-	var urls string
+	var link cli.LinkFlags
 	cmd := &cobra.Command{
 		Use:           "ordeal-agent",
 		Short:         "Join a fleet and work",
@@ -37,10 +36,7 @@ func newCmd() *cobra.Command {
 		SilenceUsage:  true,
 		SilenceErrors: true,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if urls == "" {
-				return errors.New("no servers: give --nats nats://HOST:4222")
-			}
-			b, err := bus.Connect("ordeal-agent "+opt.ID, urls)
+			b, err := link.Connect(cmd.Context(), "ordeal-agent "+opt.ID, opt.ID)
 			if err != nil {
 				return err
 			}
@@ -58,7 +54,7 @@ func newCmd() *cobra.Command {
 		},
 	}
 	fs := cmd.Flags()
-	fs.StringVar(&urls, "nats", "", "NATS servers, comma separated")
+	link.Bind(fs, true)
 	fs.StringVar(&opt.ID, "name", defaultName(), "name, unique in the fleet")
 	fs.StringToStringVar(&opt.Labels, "label", nil, "label key=value, repeatable")
 	fs.StringSliceVar(&opt.Pools, "pool", nil, "pools to serve (default: default)")

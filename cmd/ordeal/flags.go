@@ -26,7 +26,7 @@ type scanFlags struct {
 	verifyArgs string
 	headers    []string
 	env        []string
-	nats       string
+	fleet      fleetFlags
 	jsonOut    string
 	json       bool
 	quiet      bool
@@ -75,7 +75,7 @@ func (f *scanFlags) bind(fs *pflag.FlagSet) {
 	fs.StringVar(&s.PriceFile, "price-file", "", "YAML or JSON file of prices by model")
 	fs.StringVar(&s.Policy, "policy", "", "policy file (default: built in; see ordeal policy)")
 	fs.IntVar(&s.Agents, "agents", s.Agents, "in-process agents")
-	fs.StringVar(&f.nats, "nats", "", "use the agents of the fleet on these NATS servers instead of in-process ones")
+	f.fleet.bind(fs)
 	fs.StringVar(&f.jsonOut, "json-out", "", "write the result document to this file")
 	fs.BoolVar(&f.json, "json", false, "print the result document on stdout instead of the scorecard")
 	fs.BoolVar(&f.quiet, "quiet", false, "print the verdict line only")

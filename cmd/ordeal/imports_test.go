@@ -31,7 +31,8 @@ var allowed = map[string][]string{
 // only says which packages alone may use a foreign module.
 var only = map[string][]string{
 	"github.com/nats-io/nats.go":        {"agent/wire/bus"},
-	"github.com/nats-io/nats-server/v2": {"cmd/internal/fleet"},
+	"github.com/nats-io/nats-server/v2": {"cmd/internal/fleet", "testdata/fleettest/natsd"},
+	"github.com/prometheus":             {"metrics/prom"},
 	"github.com/spf13/cobra":            {"cmd/ordeal", "cmd/ordeal-agent"},
 }
 

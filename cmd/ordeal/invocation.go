@@ -30,7 +30,10 @@ func invocation(cmd *cobra.Command, s *spec.Spec) []string {
 			add(f.Name, masked(f, ": ")...)
 		case f.Name == "env":
 			add(f.Name, masked(f, "=")...)
-		case f.Name == "api-key":
+		case f.Name == "metrics-addr":
+		case f.Name == "select" || f.Name == "stop-when":
+			add(f.Name, f.Value.(pflag.SliceValue).GetSlice()...)
+		case f.Name == "api-key" || f.Name == "token" || f.Name == "user":
 			add(f.Name, reference(f.Value.String()))
 		case f.Name == "base-url":
 			add(f.Name, spec.Display(f.Value.String()))

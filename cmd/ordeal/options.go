@@ -1,7 +1,6 @@
 package main
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"net/url"
@@ -9,9 +8,7 @@ import (
 	"strings"
 
 	"ordeal/agent/wire"
-	"ordeal/agent/wire/bus"
 	"ordeal/cmd/internal/cli"
-	"ordeal/cmd/internal/fleet"
 	"ordeal/controller"
 	"ordeal/controller/plan"
 	"ordeal/controller/policy"
@@ -30,7 +27,7 @@ func (f *scanFlags) options(s *spec.Spec, command string, words []string, stream
 		return opt, err
 	}
 	opt.Prices, err = loadPrices(s.PriceFile)
-	return opt, errors.Join(err, quotedPath(s))
+	return opt, errors.Join(err, quotedPath(s), f.fleet.options(&opt))
 }
 
 func loadPolicy(path string, warn func(string)) (*policy.Policy, error) {
@@ -71,28 +68,6 @@ func quotedPath(s *spec.Spec) error {
 		return nil
 	}
 	return fmt.Errorf("target %q is a path with a space: quote it inside the target, as in \"'%s'\"", whole, whole)
-}
-
-// join connects to the fleet: an embedded one, or the one of --nats. Literal
-// secrets do not travel to a remote fleet.
-func (f *scanFlags) join(ctx context.Context, opt *controller.Options) (stop func() error, err error) {
-	if f.nats == "" {
-		e, err := fleet.Start(ctx, opt.Spec.Agents, cli.Version)
-		if err != nil {
-			return nil, err
-		}
-		opt.Bus = e.Bus
-		return e.Stop, nil
-	}
-	if err := referencesOnly(&opt.Spec.Target); err != nil {
-		return nil, err
-	}
-	b, err := bus.Connect("ordeal", f.nats)
-	if err != nil {
-		return nil, err
-	}
-	opt.Bus = b
-	return func() error { b.Close(); return nil }, b.Setup(ctx, bus.Files)
 }
 
 // referencesOnly refuses secrets that would travel inside work units.

@@ -143,20 +143,24 @@ func gate(doc *result.Document) error {
 }
 
 // measure runs the scan on the embedded fleet or on the one of --nats. The
-// document may be there beside an error: partial, after an interrupt or a
-// timeout.
+// document may be there beside an error: partial, after an interrupt, a halt, a
+// stop condition or a timeout.
 func (f *scanFlags) measure(cmd *cobra.Command, s *spec.Spec, streams Streams) (*result.Document, error) {
 	opt, err := f.options(s, cmd.Name(), invocation(cmd, s), streams)
 	if err != nil {
 		return nil, err
 	}
-	stop, err := f.join(cmd.Context(), &opt)
+	leave, err := f.fleet.join(cmd.Context(), &opt, streams)
 	if err != nil {
 		return nil, err
+	}
+	stop, err := f.fleet.serve(cmd.Context(), &opt)
+	if err != nil {
+		return nil, errors.Join(err, leave())
 	}
 	bar := newProgress(streams.Err, time.Now)
 	opt.Observe = bar.observer()
 	doc, err := controller.Run(cmd.Context(), opt)
 	bar.done()
-	return doc, errors.Join(err, stop())
+	return doc, errors.Join(ended(err), stop(), leave())
 }

@@ -1,20 +1,32 @@
 // Package dispatch hands out the units of a stage and collects their results.
 //
-// In go a Stage; out come its results. It bounds how many units are out at
-// once, starts gangs together, halts everything when its context ends, and
-// still collects what the agents had measured until then. It never looks into
-// a result.
+// In go a Stage; out come its results, one by one as they arrive. It bounds how
+// many units are out at once, starts gangs together, hands on the units of
+// agents that died, halts everything when its context ends, and still collects
+// what the agents had measured until then. It never looks into a result.
+//
+//	Stage ─┬─ pool   queue ─ collect
+//	       └─ gang   measure clocks ─ prepare ─ go ─ collect; once more when a member is lost
+//
+//	New starts:  results    reads the stream of results
+//	             events     notes which agent has which unit in hand
+//	             presence   asks the agents that have work whether they are there
 package dispatch
 
 import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
 	"time"
 
 	"ordeal/agent/wire"
 	"ordeal/agent/wire/bus"
+	"ordeal/controller/merge"
 	"ordeal/controller/plan"
+	"ordeal/controller/roster"
+	"ordeal/faultproxy/schedule"
+	"ordeal/metrics/prom"
 )
 
 // haltGrace bounds the wait for the partial results of a halted stage. A halt
@@ -25,140 +37,199 @@ const haltGrace = 5 * time.Second
 // closeWait bounds the answer of a server that may be gone.
 const closeWait = 2 * time.Second
 
+// storeWait is how long an agent may fail to store a result before the run ends:
+// a server restart passes, a full disk does not.
+const storeWait = 30 * time.Second
+
+// Sink takes what a stage brings, on one goroutine.
+type Sink interface {
+	// Planned says of which units the stage consists, before any of them counts.
+	Planned(units []wire.Unit)
+	// Add takes a result; late and repeated ones come too.
+	Add(*wire.Result)
+	// Gang says what became of a gang stage.
+	Gang(merge.Gang)
+	// Lost names an agent that went away with work in hand.
+	Lost(agent string)
+}
+
+// Options of a dispatcher.
+type Options struct {
+	Bus    *bus.Bus
+	Roster *roster.Roster
+	Run    string
+	Pool   string
+	Select roster.Selector
+	// Generation of the controller: the fencing token of all it sends.
+	Generation uint64
+	// Sure reports whether the controller still leads the run for certain: it
+	// sends nothing while it is not.
+	Sure func() bool
+	// LeaseTTL is how long a silent member of a gang counts as alive.
+	LeaseTTL time.Duration
+	// Stored are the final results of the run that were there when this controller
+	// took it over, and After the place in the stream behind them; nil for a new
+	// run. More of them may come before their stage does: they are added.
+	Stored map[string]*wire.Result
+	After  uint64
+	// Gangs are the attempts at gang stages that earlier controllers began.
+	Gangs []wire.GangRecord
+	// Record keeps an attempt at a gang stage before its go, and again when it
+	// has lost a member.
+	Record func(context.Context, wire.GangRecord) error
+	// Sent is how many operations of a unit have gone out, as far as is known.
+	Sent  func(unit string) int64
+	Warn  func(text string)
+	Meter *prom.Controller // may be nil
+}
+
 // Dispatcher serves one run.
 type Dispatcher struct {
-	bus     *bus.Bus
-	run     string
-	pool    string
+	opt     Options
+	queue   string
 	stages  int
 	results chan *wire.Result
+	trouble chan error // an agent cannot store what it has measured
+	hands   hands
+	here    *presence
 	stop    []func()
+
+	mu       sync.Mutex
+	unstored map[string]time.Time // unit → when its agent first failed to store its result
 }
 
 // New listens for the results of a run.
-func New(ctx context.Context, b *bus.Bus, run, pool string) (*Dispatcher, error) {
-	if err := wire.CheckName("pool", pool); err != nil {
+func New(ctx context.Context, opt Options) (*Dispatcher, error) {
+	if err := wire.CheckName("pool", opt.Pool); err != nil {
 		return nil, err
 	}
-	d := &Dispatcher{bus: b, run: run, pool: pool, results: make(chan *wire.Result, 1024)}
+	d := &Dispatcher{opt: opt, queue: wire.QueueName(opt.Pool, schedule.Digest()), results: make(chan *wire.Result, 1024),
+		trouble: make(chan error, 1), unstored: map[string]time.Time{}}
+	if err := opt.Bus.OpenQueue(ctx, d.queue); err != nil {
+		return nil, err
+	}
 	done := make(chan struct{})
-	stopResults, err := b.Results(ctx, run, func(r *wire.Result) { d.deliver(done, r) })
-	if err != nil {
+	d.stop = append(d.stop, func() { close(done) })
+	if err := d.listen(ctx, done); err != nil {
+		d.hangUp()
 		return nil, err
 	}
-	stopPoison, err := b.Poisoned(ctx, pool, run, func(u *wire.Unit) { d.deliver(done, poison(u)) })
-	if err != nil {
-		stopResults()
-		return nil, err
-	}
-	d.stop = []func(){func() { close(done) }, stopResults, stopPoison}
+	d.here = newPresence(d)
+	d.stop = append(d.stop, d.here.close)
 	return d, nil
 }
 
+func (d *Dispatcher) listen(ctx context.Context, done <-chan struct{}) error {
+	stop, err := d.opt.Bus.OnEvent(d.opt.Run, func(e wire.Event) { d.event(done, e) })
+	if err != nil {
+		return err
+	}
+	d.stop = append(d.stop, stop)
+	stop, err = d.opt.Bus.Results(ctx, d.opt.Run, d.opt.After, func(r *wire.Result) { d.deliver(done, r) })
+	if err != nil {
+		return err
+	}
+	d.stop = append(d.stop, stop)
+	return nil
+}
+
 func (d *Dispatcher) deliver(done <-chan struct{}, r *wire.Result) {
+	if r.Final {
+		d.hands.done(r.Unit)
+		d.stored(r.Unit)
+	}
 	select {
 	case d.results <- r:
 	case <-done:
 	}
 }
 
-// poison is the result of a unit that no agent could finish.
-func poison(u *wire.Unit) *wire.Result {
-	return &wire.Result{V: wire.Version, Run: u.Run, Stage: u.Stage, Unit: u.ID, Incarnation: wire.MaxDeliver, Final: true,
-		Failure: &wire.Failure{Class: "harness", Message: fmt.Sprintf("handed out %d times without a result", wire.MaxDeliver),
-			Remedy: "see the agents' logs: the unit kills or hangs them"}}
+func (d *Dispatcher) hangUp() {
+	for _, stop := range d.stop {
+		stop()
+	}
+	d.stop = nil
 }
 
 // Close stops listening, takes back what is still queued, and lets the agents
 // end and close what they have of the run: no work outlives it.
 func (d *Dispatcher) Close() error {
-	for _, stop := range d.stop {
-		stop()
-	}
+	d.hangUp()
 	ctx, cancel := context.WithTimeout(context.Background(), closeWait)
 	defer cancel()
-	return errors.Join(d.bus.Purge(ctx, d.pool, d.run), d.bus.Control(d.run, wire.Control{Kind: wire.Release}))
+	return errors.Join(d.opt.Bus.Purge(ctx, d.queue, d.opt.Run), d.control(wire.Control{Kind: wire.Release}))
 }
 
-// Stage runs one stage and returns its results, late and repeated ones of
-// earlier units included: telling them apart is the merge's job. When ctx ends
-// it halts the agents, waits a bounded time for what they had measured, and
-// returns that with the cause.
-func (d *Dispatcher) Stage(ctx context.Context, st *plan.Stage) ([]*wire.Result, error) {
-	token := st.Number(d.run, d.stages)
+// Abandon stops listening and leaves everything as it is: another controller
+// has taken the run over.
+func (d *Dispatcher) Abandon() { d.hangUp() }
+
+func (d *Dispatcher) control(c wire.Control) error {
+	c.Generation = d.opt.Generation
+	return d.opt.Bus.Control(d.opt.Run, c)
+}
+
+// Stage runs one stage. When ctx ends it halts the agents, waits a bounded time
+// for what they had measured, and returns the cause.
+func (d *Dispatcher) Stage(ctx context.Context, st *plan.Stage, sink Sink) error {
+	token := st.Number(d.opt.Run, d.stages)
 	d.stages++
+	for i := range st.Units {
+		st.Units[i].Digest, st.Units[i].Gen = schedule.Digest(), d.opt.Generation
+	}
 	if st.Gang {
-		return d.gangStage(ctx, st)
+		return d.gangStage(ctx, st, token, sink)
 	}
-	return d.poolStage(ctx, st, token)
+	return d.poolStage(ctx, st, sink)
 }
 
-func (d *Dispatcher) poolStage(ctx context.Context, st *plan.Stage, token string) ([]*wire.Result, error) {
-	limit := st.Parallel
-	if limit <= 0 {
-		limit = len(st.Units)
+// early keeps a result whose stage has not come yet: of a unit that was in hand
+// when the run was taken over.
+func (d *Dispatcher) early(r *wire.Result) bool {
+	if d.opt.Stored == nil || !r.Final || r.Partial || r.Run != d.opt.Run || d.opt.Stored[r.Unit] != nil {
+		return false
 	}
-	c := newCollector(d.run, st.Units)
-	next := 0
-	for c.missing() > 0 {
-		for next < len(st.Units) && next-c.arrived() < limit && ctx.Err() == nil {
-			if err := d.bus.PublishUnit(ctx, d.pool, token, &st.Units[next]); err != nil {
-				return c.results, err
-			}
-			next++
+	d.opt.Stored[r.Unit] = r
+	return true
+}
+
+// counted stands for a result that has been passed on.
+var counted = &wire.Result{}
+
+func (d *Dispatcher) passed(unit string) {
+	if d.opt.Stored != nil {
+		d.opt.Stored[unit] = counted
+	}
+}
+
+// sure waits until the controller is certain to lead the run.
+func (d *Dispatcher) sure(ctx context.Context) error {
+	for !d.opt.Sure() {
+		select {
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		case <-time.After(sureEvery):
 		}
-		if err := c.one(ctx, d.results); err != nil {
-			return d.halted(ctx, c, next)
-		}
 	}
-	return c.results, nil
+	return nil
 }
 
-// halted stops the agents and collects what they still report.
-func (d *Dispatcher) halted(ctx context.Context, c *collector, out int) ([]*wire.Result, error) {
-	cause := context.Cause(ctx)
-	if err := d.bus.Control(d.run, wire.Control{Kind: wire.Halt, Reason: cause.Error()}); err != nil {
-		return c.results, fmt.Errorf("halt: %w (after %w)", err, cause)
+const sureEvery = 20 * time.Millisecond
+
+// halt stops the agents. A controller that was replaced leaves them alone: they
+// obey its successor, and so must it.
+func (d *Dispatcher) halt(cause error) error {
+	if errors.Is(cause, bus.ErrFenced) {
+		return cause
 	}
-	grace, cancel := context.WithTimeout(context.WithoutCancel(ctx), haltGrace)
-	defer cancel()
-	for c.arrived() < out && c.one(grace, d.results) == nil {
+	if err := d.control(wire.Control{Kind: wire.Halt, Reason: cause.Error()}); err != nil {
+		return fmt.Errorf("%w (and the agents could not be told: %w; their lease ends it)", cause, err)
 	}
-	return c.results, cause
+	return nil
 }
 
-// collector gathers the results of a set of units.
-type collector struct {
-	run     string
-	open    map[string]bool
-	total   int
-	results []*wire.Result
-}
-
-func newCollector(run string, units []wire.Unit) *collector {
-	c := &collector{run: run, open: map[string]bool{}, total: len(units)}
-	for i := range units {
-		c.open[units[i].ID] = true
-	}
-	return c
-}
-
-func (c *collector) missing() int { return len(c.open) }
-func (c *collector) arrived() int { return c.total - len(c.open) }
-
-// one waits for the next result; one of another run is dropped.
-func (c *collector) one(ctx context.Context, results <-chan *wire.Result) error {
-	select {
-	case r := <-results:
-		if r.Run != c.run {
-			return nil
-		}
-		c.results = append(c.results, r)
-		if r.Final {
-			delete(c.open, r.Unit)
-		}
-		return nil
-	case <-ctx.Done():
-		return context.Cause(ctx)
+func (d *Dispatcher) warn(format string, args ...any) {
+	if d.opt.Warn != nil {
+		d.opt.Warn(fmt.Sprintf(format, args...))
 	}
 }

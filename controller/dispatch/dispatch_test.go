@@ -15,24 +15,27 @@ import (
 
 	"ordeal/agent/wire"
 	"ordeal/agent/wire/bus"
+	"ordeal/controller/merge"
 	"ordeal/controller/plan"
+	"ordeal/controller/roster"
 	"ordeal/faultproxy/schedule"
 )
 
-// world is a real server, a dispatcher and a hand-made agent on it.
+// world is a real server, a dispatcher and hand-made agents on it, each with a
+// connection of its own.
 type world struct {
 	t          *testing.T
 	srv        *server.Server
 	d          *Dispatcher
-	agent      *bus.Bus
 	controller *bus.Bus
+	warned     chan string
 
 	mu   sync.Mutex
-	out  int // units in the agent's hands
+	out  int // units in the agents' hands
 	most int
 }
 
-func newWorld(t *testing.T) *world {
+func newWorld(t *testing.T, change ...func(*Options)) *world {
 	t.Helper()
 	srv, err := server.NewServer(&server.Options{DontListen: true, NoSigs: true, NoLog: true, JetStream: true, StoreDir: t.TempDir()})
 	if err != nil {
@@ -43,16 +46,26 @@ func newWorld(t *testing.T) *world {
 	if !srv.ReadyForConnections(10 * time.Second) {
 		t.Fatal("server not ready")
 	}
-	w := &world{t: t, srv: srv}
-	controller := w.connect()
-	if err := controller.Setup(t.Context(), bus.Memory); err != nil {
+	w := &world{t: t, srv: srv, warned: make(chan string, 100)}
+	w.controller = w.connect()
+	if err := w.controller.Setup(t.Context(), bus.Memory); err != nil {
 		t.Fatal(err)
 	}
-	w.controller = controller
-	if w.d, err = New(t.Context(), controller, "r1", wire.DefaultPool); err != nil {
+	r, err := roster.Open(t.Context(), w.controller)
+	if err != nil {
 		t.Fatal(err)
 	}
-	w.agent = w.connect()
+	t.Cleanup(r.Close)
+	opt := Options{Bus: w.controller, Roster: r, Run: "r1", Pool: wire.DefaultPool, Generation: 1, LeaseTTL: 2 * time.Second,
+		Sure: func() bool { return true }, Record: func(context.Context, wire.GangRecord) error { return nil },
+		Sent: func(string) int64 { return 7 }, Warn: func(text string) { w.warned <- text }}
+	for _, f := range change {
+		f(&opt)
+	}
+	if w.d, err = New(t.Context(), opt); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(w.d.hangUp)
 	return w
 }
 
@@ -66,38 +79,48 @@ func (w *world) connect() *bus.Bus {
 	return b
 }
 
+// queue joins the pool's queue.
+func (w *world) queue(b *bus.Bus) *bus.Queue {
+	w.t.Helper()
+	q, err := b.Queue(w.t.Context(), w.d.queue)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return q
+}
+
 // serve works units on n goroutines with handle until the test ends.
 func (w *world) serve(n int, handle func(*wire.Unit) *wire.Result) {
 	ctx, cancel := context.WithCancel(context.Background())
 	var wg sync.WaitGroup
 	w.t.Cleanup(func() { cancel(); wg.Wait() })
 	for range n {
-		queue, err := w.agent.Queue(ctx, wire.DefaultPool)
-		if err != nil {
-			w.t.Fatal(err)
-		}
+		b := w.connect()
+		queue := w.queue(b)
 		wg.Go(func() {
 			for ctx.Err() == nil {
-				d, err := queue.Next(ctx, time.Second)
-				if err != nil || d == nil {
-					continue
-				}
-				w.enter(1)
-				r := handle(&d.Unit)
-				w.enter(-1)
-				if r == nil {
-					continue
-				}
-				r.V, r.Run, r.Stage, r.Unit, r.Incarnation, r.Final = wire.Version, "r1", d.Unit.Stage, d.Unit.ID, d.Incarnation, true
-				if err := w.agent.PublishResult(ctx, r); err == nil {
-					_ = d.Done(ctx) // the test is over when it fails
+				if d, err := queue.Next(ctx, time.Second); err == nil && d != nil {
+					w.work(b, d, handle)
 				}
 			}
 		})
 	}
 }
 
-func (w *world) enter(n int) {
+func (w *world) work(b *bus.Bus, d *bus.Delivery, handle func(*wire.Unit) *wire.Result) {
+	w.hold(1)
+	r := handle(&d.Unit)
+	w.hold(-1)
+	if r == nil {
+		return
+	}
+	r.V, r.Run, r.Stage, r.Unit, r.Incarnation, r.Final, r.Agent = wire.Version, d.Unit.Run, d.Unit.Stage, d.Unit.ID, d.Incarnation, true, "a"
+	if err := errors.Join(b.PublishResult(w.t.Context(), r), d.Done(w.t.Context())); err != nil && w.t.Context().Err() == nil {
+		w.t.Error(err)
+	}
+}
+
+func (w *world) hold(n int) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.out += n
@@ -116,14 +139,31 @@ func stage(units, parallel int) *plan.Stage {
 	return st
 }
 
+// took is a sink that keeps everything.
+type took struct {
+	planned []wire.Unit
+	results []*wire.Result
+	gang    *merge.Gang
+	lost    []string
+}
+
+func (s *took) Planned(units []wire.Unit) { s.planned = units }
+func (s *took) Add(r *wire.Result)        { s.results = append(s.results, r) }
+func (s *took) Gang(g merge.Gang)         { s.gang = &g }
+func (s *took) Lost(agent string)         { s.lost = append(s.lost, agent) }
+
+func (s *took) failed() []*wire.Result {
+	return slices.DeleteFunc(slices.Clone(s.results), func(r *wire.Result) bool { return r.Failure == nil })
+}
+
 func TestParallelBoundsWhatIsOut(t *testing.T) {
 	for _, parallel := range []int{1, 3} {
 		t.Run(fmt.Sprint(parallel), func(t *testing.T) {
 			w := newWorld(t)
 			w.serve(6, func(*wire.Unit) *wire.Result { time.Sleep(3 * time.Millisecond); return &wire.Result{} })
-			results, err := w.d.Stage(t.Context(), stage(20, parallel))
-			if err != nil || len(results) != 20 {
-				t.Fatalf("%d results, %v", len(results), err)
+			var got took
+			if err := w.d.Stage(t.Context(), stage(20, parallel), &got); err != nil || len(got.results) != 20 || len(got.planned) != 20 {
+				t.Fatalf("%d results of %d, %v", len(got.results), len(got.planned), err)
 			}
 			if w.most > parallel {
 				t.Errorf("%d units were out at once, want at most %d", w.most, parallel)
@@ -132,12 +172,21 @@ func TestParallelBoundsWhatIsOut(t *testing.T) {
 	}
 }
 
+func TestManyUnitsPassTheWindow(t *testing.T) {
+	w := newWorld(t)
+	w.serve(4, func(*wire.Unit) *wire.Result { return &wire.Result{} })
+	var got took
+	if err := w.d.Stage(t.Context(), stage(window+500, 0), &got); err != nil || len(got.results) != window+500 {
+		t.Errorf("%d results, %v", len(got.results), err)
+	}
+}
+
 func TestHaltCollectsWhatIsStillReported(t *testing.T) {
 	w := newWorld(t)
-	halted := make(chan struct{})
-	stop, err := w.agent.OnControl(func(_ string, c wire.Control) {
+	halted := make(chan uint64, 1)
+	stop, err := w.connect().OnControl(func(_ string, c wire.Control) {
 		if c.Kind == wire.Halt {
-			close(halted)
+			halted <- c.Generation
 		}
 	})
 	if err != nil {
@@ -147,180 +196,159 @@ func TestHaltCollectsWhatIsStillReported(t *testing.T) {
 	started := make(chan struct{}, 10)
 	w.serve(1, func(*wire.Unit) *wire.Result {
 		started <- struct{}{}
-		<-halted
+		if g := <-halted; g != 1 {
+			t.Errorf("halt of generation %d, want 1", g)
+		}
 		return &wire.Result{Partial: true}
 	})
 	cause := errors.New("enough")
 	ctx, cancel := context.WithCancelCause(t.Context())
 	go func() { <-started; cancel(cause) }()
-	results, err := w.d.Stage(ctx, stage(3, 1))
-	if !errors.Is(err, cause) || len(results) != 1 || !results[0].Partial {
-		t.Errorf("results %v, err %v; want the one partial result and the cause", results, err)
+	var got took
+	begun := time.Now()
+	err = w.d.Stage(ctx, stage(3, 1), &got)
+	if !errors.Is(err, cause) || len(got.results) != 1 || !got.results[0].Partial {
+		t.Errorf("results %v, err %v; want the one partial result and the cause", got.results, err)
 	}
+	if took := time.Since(begun); took > haltGrace/2 {
+		t.Errorf("the halt took %v: the stage waited for units that nobody had begun", took)
+	}
+}
+
+// A controller that was replaced sends nothing more.
+func TestFencedLeavesTheAgentsAlone(t *testing.T) {
+	w := newWorld(t)
+	stop, err := w.connect().OnControl(func(_ string, c wire.Control) { t.Errorf("sent %s", c.Kind) })
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer stop()
+	ctx, cancel := context.WithCancelCause(t.Context())
+	cancel(bus.ErrFenced)
+	if err := w.d.Stage(ctx, stage(1, 1), &took{}); !errors.Is(err, bus.ErrFenced) {
+		t.Errorf("err %v", err)
+	}
+	w.d.Abandon()
 }
 
 func TestPoisonEndsAsAFailure(t *testing.T) {
 	w := newWorld(t)
-	queue, err := w.agent.Queue(t.Context(), wire.DefaultPool)
-	if err != nil {
-		t.Fatal(err)
-	}
+	b := w.connect()
+	queue := w.queue(b)
 	ctx, cancel := context.WithCancel(t.Context())
 	var wg sync.WaitGroup
 	wg.Go(func() {
 		for ctx.Err() == nil {
 			if d, _ := queue.Next(ctx, 100*time.Millisecond); d != nil {
-				_ = d.GiveBack()
+				_ = b.PublishEvent("r1", wire.Event{Kind: wire.Began, Agent: "a", Unit: d.Unit.ID, Incarnation: d.Incarnation, Ack: d.Ack()})
+				_ = d.GiveBack(0) // without a word: it died
 			}
 		}
 	})
 	defer wg.Wait()
 	defer cancel()
-	results, err := w.d.Stage(t.Context(), stage(1, 1))
-	if err != nil || len(results) != 1 || results[0].Failure == nil {
-		t.Errorf("results %+v, err %v; want a failure that says how often the unit was handed out", results, err)
+	var got took
+	if err := w.d.Stage(t.Context(), stage(1, 1), &got); err != nil || len(got.failed()) != 1 || got.results[0].Stage != "latency" {
+		t.Errorf("results %+v, err %v; want a failure of the stage that says how often the unit was begun", got.results, err)
 	}
 }
 
-func TestGangNeedsAgents(t *testing.T) {
+// An agent that gives its units back does not poison them.
+func TestReturnedIsNoPoison(t *testing.T) {
+	var h hands
+	for i := range uint64(3 * wire.MaxBegun) {
+		e := wire.Event{Agent: "a", Unit: "u", Incarnation: i + 1}
+		if n := h.began(&e); n > 1 {
+			t.Fatalf("begun %d times after %d returns", n, i)
+		}
+		h.returned(&e)
+	}
+}
+
+// The unit of an agent whose process is gone goes to another at once.
+func TestUnitOfADeadAgentIsHandedOn(t *testing.T) {
 	w := newWorld(t)
-	st := stage(1, 0)
-	st.Gang = true
-	if _, err := w.d.Stage(t.Context(), st); !errors.Is(err, ErrNoAgents) {
-		t.Errorf("err %v, want %v", err, ErrNoAgents)
-	}
-}
-
-// member announces a hand-made agent; one without take is gone before anybody
-// asks it. take answers with the failure of a share.
-func (w *world) member(id string, take func(wire.Prepare) *wire.Failure) {
-	w.t.Helper()
-	if err := w.agent.Announce(w.t.Context(), hello(id)); err != nil {
-		w.t.Fatal(err)
-	}
-	if take == nil {
-		return
-	}
-	stop, err := w.agent.OnPrepare(id, func(p wire.Prepare) wire.Ready {
-		return wire.Ready{V: wire.Version, Agent: id, Failure: take(p)}
+	dead := w.connect()
+	queue := w.queue(dead)
+	var killed time.Time
+	var handed time.Duration
+	var wg sync.WaitGroup
+	defer wg.Wait()
+	wg.Go(func() {
+		d, err := queue.Next(t.Context(), 5*time.Second)
+		if err != nil || d == nil {
+			t.Errorf("no unit: %v", err)
+			return
+		}
+		_ = dead.PublishEvent("r1", wire.Event{Kind: wire.Began, Agent: "dead", Unit: d.Unit.ID, Incarnation: d.Incarnation, Ack: d.Ack()})
+		killed = time.Now()
+		dead.Close()
+		w.serve(1, func(*wire.Unit) *wire.Result { handed = time.Since(killed); return &wire.Result{} })
 	})
-	if err != nil {
-		w.t.Fatal(err)
+	var got took
+	if err := w.d.Stage(t.Context(), stage(1, 1), &got); err != nil || len(got.results) != 1 || got.results[0].Incarnation != 2 {
+		t.Fatalf("results %+v, %v; want one of the second incarnation", got.results, err)
 	}
-	w.t.Cleanup(stop)
-}
-
-// work publishes the result of a share at once.
-func (w *world) work(p wire.Prepare) *wire.Failure {
-	err := w.agent.PublishResult(w.t.Context(), &wire.Result{V: wire.Version, Run: p.Unit.Run, Stage: p.Unit.Stage, Unit: p.Unit.ID, Incarnation: 1, Final: true})
-	if err != nil {
-		w.t.Error(err)
+	if !slices.Equal(got.lost, []string{"dead"}) {
+		t.Errorf("lost %v, want the dead agent", got.lost)
 	}
-	return nil
-}
-
-func gang() *plan.Stage {
-	st := stage(1, 0)
-	st.Gang, st.Units[0].Load.Workers, st.Units[0].Ops.To = true, 4, 100
-	return st
-}
-
-// A member that cannot take its share leaves a hole in the level, not a smaller
-// level and not an end of the scan.
-func TestGangShowsWhoIsMissing(t *testing.T) {
-	tests := map[string]func(wire.Prepare) *wire.Failure{
-		"Failed": func(wire.Prepare) *wire.Failure { return &wire.Failure{Class: "unreachable", Message: "no route"} },
-		"Gone":   nil,
-	}
-	for name, take := range tests {
-		t.Run(name, func(t *testing.T) {
-			w := newWorld(t)
-			w.member("a1", w.work)
-			w.member("a2", take)
-			st := gang()
-			results, err := w.d.Stage(t.Context(), st)
-			if err != nil || len(results) != 2 || len(st.Units) != 2 {
-				t.Fatalf("%d results of %d shares, %v", len(results), len(st.Units), err)
-			}
-			failed := slices.DeleteFunc(results, func(r *wire.Result) bool { return r.Failure == nil })
-			if len(failed) != 1 || failed[0].Agent != "a2" {
-				t.Errorf("failed shares %+v, want that of a2", failed)
-			}
-		})
+	if handed > 500*time.Millisecond {
+		t.Errorf("handed on after %v, want 500ms at most", handed)
 	}
 }
 
-// A run that meets a busy agent holds no other while it waits.
-func TestGangLetsGoWhenOneIsBusy(t *testing.T) {
-	w := newWorld(t)
+// What an earlier controller has collected is not done again, and what comes
+// before its stage is kept for it.
+func TestResumeRepeatsNothing(t *testing.T) {
+	stored := map[string]*wire.Result{"s00-00001": {V: wire.Version, Run: "r1", Stage: "latency", Unit: "s00-00001", Final: true}}
+	w := newWorld(t, func(o *Options) { o.Stored = stored })
 	var mu sync.Mutex
-	var log []string
-	note := func(what string) {
+	worked := map[string]int{}
+	w.serve(1, func(u *wire.Unit) *wire.Result {
 		mu.Lock()
 		defer mu.Unlock()
-		log = append(log, what)
-	}
-	w.member("a1", func(p wire.Prepare) *wire.Failure {
-		if p.Abort {
-			note("a1 lets go")
-			return nil
-		}
-		note("a1 ready")
-		return nil
+		worked[u.ID]++
+		return &wire.Result{}
 	})
-	asked := 0
-	w.member("a2", func(wire.Prepare) *wire.Failure {
-		if asked++; asked < 3 {
-			note("a2 busy")
-			return &wire.Failure{Class: wire.Busy}
-		}
-		note("a2 ready")
-		return nil
-	})
-	stop, err := w.agent.OnControl(func(run string, c wire.Control) {
-		if c.Kind == wire.Go {
-			for i := range 2 {
-				w.work(wire.Prepare{Unit: wire.Unit{Run: run, Stage: c.Stage, ID: fmt.Sprintf("s00-00000.%d", i)}})
-			}
-		}
-	})
-	if err != nil {
+	early := &wire.Result{V: wire.Version, Run: "r1", Stage: "next", Unit: "s01-00000", Agent: "a", Incarnation: 1, Final: true}
+	if err := w.controller.PublishResult(t.Context(), early); err != nil {
 		t.Fatal(err)
 	}
-	defer stop()
-	results, err := w.d.Stage(t.Context(), gang())
-	if err != nil || len(results) != 2 {
-		t.Fatalf("%d results, %v", len(results), err)
+	var first, second took
+	if err := w.d.Stage(t.Context(), stage(3, 1), &first); err != nil || len(first.results) != 3 {
+		t.Fatalf("%d results, %v", len(first.results), err)
 	}
-	want := []string{"a1 ready", "a2 busy", "a1 lets go", "a1 ready", "a2 busy", "a1 lets go", "a1 ready", "a2 ready"}
-	if diff := cmp.Diff(want, log); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
+	next := stage(2, 1)
+	next.Name = "next"
+	if err := w.d.Stage(t.Context(), next, &second); err != nil || len(second.results) != 2 {
+		t.Fatalf("%d results, %v", len(second.results), err)
+	}
+	if diff := cmp.Diff(map[string]int{"s00-00000": 1, "s00-00002": 1, "s01-00001": 1}, worked); diff != "" {
+		t.Errorf("worked (-want +got):\n%s", diff)
 	}
 }
 
-// Without an end of its own the wait for a busy fleet becomes a hole in the level.
-func TestGangGivesUpOnABusyFleet(t *testing.T) {
+func TestResultThatFindsNoRoomIsSaid(t *testing.T) {
 	w := newWorld(t)
-	w.member("a1", func(p wire.Prepare) *wire.Failure { return nil })
-	w.member("a2", func(wire.Prepare) *wire.Failure { return &wire.Failure{Class: wire.Busy} })
-	st := gang()
-	st.Number("r1", 0)
-	shares := plan.Share(st.Units[0], 2)
-	shares[0].ID, shares[1].ID = "u.0", "u.1"
-	c := newCollector("r1", shares)
-	fleet := []wire.Hello{hello("a1"), hello("a2")}
-	if err := w.d.prepare(t.Context(), fleet, shares, c, 50*time.Millisecond); err != nil {
+	if err := w.controller.PublishEvent("r1", wire.Event{Kind: wire.Unstored, Agent: "a1", Unit: "s00-00000", Reason: "maximum bytes exceeded"}); err != nil {
 		t.Fatal(err)
 	}
-	if c.missing() != 0 || len(c.results) != 2 || c.results[0].Failure == nil || c.results[1].Failure == nil {
-		t.Errorf("%d shares open, results %+v; want both failed", c.missing(), c.results)
+	if said := <-w.warned; !strings.Contains(said, "a1") || !strings.Contains(said, "maximum bytes") {
+		t.Errorf("said %q", said)
+	}
+	w.d.mu.Lock()
+	w.d.unstored["s00-00000"] = time.Now().Add(-storeWait)
+	w.d.mu.Unlock()
+	w.d.unstorable(&wire.Event{Agent: "a1", Unit: "s00-00000", Reason: "maximum bytes exceeded"})
+	if err := w.d.Stage(t.Context(), stage(1, 1), &took{}); err == nil || !strings.Contains(err.Error(), "runs resume r1") {
+		t.Errorf("err %v, want one that says how to go on", err)
 	}
 }
 
 func TestCloseTakesTheQueuedUnitsBack(t *testing.T) {
 	w := newWorld(t)
 	released := make(chan struct{})
-	stop, err := w.agent.OnControl(func(run string, c wire.Control) {
+	stop, err := w.connect().OnControl(func(run string, c wire.Control) {
 		if run == "r1" && c.Kind == wire.Release {
 			close(released)
 		}
@@ -330,9 +358,10 @@ func TestCloseTakesTheQueuedUnitsBack(t *testing.T) {
 	}
 	defer stop()
 	st := stage(3, 0)
-	token := st.Number("r1", 0)
-	for i := range st.Units {
-		if err := w.controller.PublishUnit(t.Context(), wire.DefaultPool, token, &st.Units[i]); err != nil {
+	st.Number("r1", 0)
+	units := []*wire.Unit{&st.Units[0], &st.Units[1], &st.Units[2]}
+	for range 2 { // what is queued already stays as it is
+		if err := w.controller.PublishUnits(t.Context(), w.d.queue, units); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -340,46 +369,27 @@ func TestCloseTakesTheQueuedUnitsBack(t *testing.T) {
 		t.Fatal(err)
 	}
 	<-released
-	queue, err := w.agent.Queue(t.Context(), wire.DefaultPool)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if d, err := queue.Next(t.Context(), 100*time.Millisecond); d != nil || err != nil {
+	if d, err := w.queue(w.connect()).Next(t.Context(), 100*time.Millisecond); d != nil || err != nil {
 		t.Errorf("Next = %+v, %v; want nothing of a run that is over", d, err)
 	}
 }
 
 func TestCollectorDropsOtherRuns(t *testing.T) {
-	c := newCollector("r1", []wire.Unit{{ID: "s00-00000"}})
-	results := make(chan *wire.Result, 2)
-	results <- &wire.Result{Run: "r2", Unit: "s00-00000", Final: true}
-	results <- &wire.Result{Run: "r1", Unit: "s00-00000", Final: true}
-	for want := 1; want >= 0; want-- {
-		if err := c.one(t.Context(), results); err != nil || c.missing() != want || len(c.results) != 1-want {
-			t.Errorf("%d missing, %d results, %v; want %d and %d", c.missing(), len(c.results), err, want, 1-want)
-		}
-	}
-}
-
-func TestAgentWithOtherFaultsIsRefused(t *testing.T) {
 	w := newWorld(t)
-	other := hello("a2")
-	other.Digest = "beef"
-	if err := w.agent.Announce(t.Context(), other); err != nil {
-		t.Fatal(err)
+	var got took
+	c := newCollector(w.d, []wire.Unit{{ID: "s00-00000"}}, &got)
+	c.take(&wire.Result{Run: "r2", Unit: "s00-00000", Final: true})
+	if c.missing() != 1 || len(got.results) != 0 {
+		t.Errorf("%d missing, %d results after one of another run", c.missing(), len(got.results))
 	}
-	if _, err := w.d.members(t.Context()); !errors.Is(err, ErrNoAgents) || !strings.Contains(err.Error(), "a2") {
-		t.Errorf("err %v, want %v and who was refused", err, ErrNoAgents)
-	}
-	w.member("a1", nil)
-	if fleet, err := w.d.members(t.Context()); err != nil || len(fleet) != 1 || fleet[0].ID != "a1" {
-		t.Errorf("members %+v, %v; want a1 alone", fleet, err)
+	c.take(&wire.Result{Run: "r1", Unit: "s00-00000", Final: true})
+	if c.missing() != 0 || len(got.results) != 1 {
+		t.Errorf("%d missing, %d results", c.missing(), len(got.results))
 	}
 }
 
 func TestPoolNameIsChecked(t *testing.T) {
-	w := newWorld(t)
-	if _, err := New(t.Context(), w.controller, "r2", "a.*"); err == nil || !strings.Contains(err.Error(), "pool") {
+	if _, err := New(t.Context(), Options{Pool: "a.*"}); err == nil || !strings.Contains(err.Error(), "pool") {
 		t.Errorf("err %v, want one about the pool's name", err)
 	}
 }

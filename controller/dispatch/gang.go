@@ -4,198 +4,375 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math/rand/v2"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 
 	"ordeal/agent/wire"
+	"ordeal/agent/wire/bus"
+	"ordeal/controller/merge"
 	"ordeal/controller/plan"
-	"ordeal/faultproxy/schedule"
+	"ordeal/controller/roster"
 )
 
-const (
-	agentPoll = 100 * time.Millisecond
-	busyPause = 200 * time.Millisecond // half of it at least: the rest is drawn
-	abortWait = 2 * time.Second
-)
-
-// ErrNoAgents means that nobody serves the pool.
+// ErrNoAgents means that nobody who could take part serves the pool.
 var ErrNoAgents = errors.New("no agent serves the pool")
 
-// gangStage shares the stage's one unit among the agents of the pool, waits
-// until all are ready, and starts them together.
-func (d *Dispatcher) gangStage(ctx context.Context, st *plan.Stage) ([]*wire.Result, error) {
-	fleet, err := d.members(ctx)
-	if err != nil {
-		return nil, err
-	}
-	whole := st.Units[0]
-	shares := plan.Share(whole, len(fleet))
-	for i := range shares {
-		shares[i].ID = fmt.Sprintf("%s.%d", whole.ID, i)
-	}
-	st.Units = shares
-	c := newCollector(d.run, shares)
-	if err := d.prepare(ctx, fleet, shares, c, wire.PrepareWait); err != nil {
-		return c.results, err
-	}
-	if c.missing() == 0 {
-		return c.results, nil // nobody got ready
-	}
-	if err := d.bus.Control(d.run, wire.Control{Kind: wire.Go, Stage: st.Name}); err != nil {
-		return c.results, fmt.Errorf("start stage %s: %w", st.Name, err)
-	}
-	for c.missing() > 0 {
-		if err := c.one(ctx, d.results); err != nil {
-			return d.halted(ctx, c, len(shares))
-		}
-	}
-	return c.results, nil
-}
+// tries of a gang stage: a level that loses a member is repeated once.
+const tries = 2
 
-// WaitAgents returns when somebody serves the pool, or an error once that took
-// too long.
-func (d *Dispatcher) WaitAgents(ctx context.Context, limit time.Duration) error {
-	for deadline := time.Now().Add(limit); ; {
-		_, err := d.members(ctx)
-		if err == nil || !errors.Is(err, ErrNoAgents) || time.Now().After(deadline) {
+// gangStage shares the stage's one unit among the agents of the pool, waits
+// until all are ready, and starts them together. An attempt that loses a member
+// counts for nothing and is repeated once with those that are left; when that
+// loses one too, the rest of it counts, marked degraded.
+func (d *Dispatcher) gangStage(ctx context.Context, st *plan.Stage, token string, sink Sink) error {
+	whole := st.Units[0]
+	if d.replayGang(st, sink) {
+		return nil
+	}
+	first := d.endEarlier(ctx, st)
+	var outcome merge.Gang
+	for try := range tries {
+		a, err := d.newAttempt(st, &whole, token, first+try, outcome.Lost)
+		if err != nil {
 			return err
 		}
-		select {
-		case <-ctx.Done():
-			return context.Cause(ctx)
-		case <-time.After(agentPoll):
-		}
-	}
-}
-
-// members of the pool, by id: those that speak the run's protocol and draw from
-// its fault schedule.
-func (d *Dispatcher) members(ctx context.Context) ([]wire.Hello, error) {
-	all, err := d.bus.Agents(ctx)
-	if err != nil {
-		return nil, err
-	}
-	var fleet []wire.Hello
-	var refused []string
-	for _, h := range all {
-		switch why := d.refuse(&h); {
-		case !slices.Contains(h.Pools, d.pool):
-		case why != "":
-			refused = append(refused, h.ID+" "+why)
-		default:
-			fleet = append(fleet, h)
-		}
-	}
-	if len(fleet) == 0 && len(refused) > 0 {
-		slices.Sort(refused)
-		return nil, fmt.Errorf("%w %q (refused: %s; run agents of the same build)", ErrNoAgents, d.pool, strings.Join(refused, ", "))
-	}
-	if len(fleet) == 0 {
-		return nil, fmt.Errorf("%w %q", ErrNoAgents, d.pool)
-	}
-	slices.SortFunc(fleet, func(a, b wire.Hello) int { return strings.Compare(a.ID, b.ID) })
-	return fleet, nil
-}
-
-// refuse says why an agent's work would not be this run's; empty when it is.
-func (d *Dispatcher) refuse(h *wire.Hello) string {
-	switch {
-	case h.V != wire.Version:
-		return fmt.Sprintf("speaks protocol %d, not %d", h.V, wire.Version)
-	case h.Digest != schedule.Digest():
-		return fmt.Sprintf("of version %q draws other faults", h.Version)
-	}
-	return ""
-}
-
-// prepare gets the members ready within wait. One that cannot take its share yields a
-// failed result for it, so that the level shows what is missing; an error means
-// that ctx ended.
-//
-// Two runs on one fleet would wait for each other if each held a part of it.
-// So a run that meets a busy agent lets go of the others and begins again after
-// a while, and every run asks the agent with the lowest id first, alone: mostly
-// it decides who goes first.
-func (d *Dispatcher) prepare(ctx context.Context, fleet []wire.Hello, shares []wire.Unit, c *collector, wait time.Duration) error {
-	limited, cancel := context.WithTimeout(ctx, wait)
-	defer cancel()
-	failures := d.ask(limited, fleet, shares)
-	for limited.Err() == nil {
-		i := slices.IndexFunc(failures, busy)
-		if i < 0 {
-			break
-		}
-		d.abort(ctx, fleet, shares, failures, failures[i])
-		select {
-		case <-limited.Done():
-		case <-time.After(busyPause/2 + rand.N(busyPause)):
-			failures = d.ask(limited, fleet, shares)
-		}
-	}
-	if ctx.Err() != nil {
-		return context.Cause(ctx)
-	}
-	for i, f := range failures {
-		if f == nil {
+		d.forget(sink)
+		err = a.run(ctx, try+1 == tries)
+		outcome.Attempts++
+		outcome.Lost = append(outcome.Lost, a.record.Lost...)
+		if err == nil && len(a.record.Lost) > 0 && try+1 < tries {
+			outcome.Repeated += a.sent()
+			a.discard(sink)
+			d.warn("stage %s lost %s (%s): it is repeated with the others", st.Name, strings.Join(a.record.Lost, ", "), a.why)
 			continue
 		}
-		c.results = append(c.results, &wire.Result{V: wire.Version, Run: d.run, Stage: shares[i].Stage, Unit: shares[i].ID,
-			Agent: fleet[i].ID, Incarnation: 1, Final: true, Failure: f})
-		delete(c.open, shares[i].ID)
+		a.conclude(st, &outcome, sink)
+		return err
 	}
 	return nil
 }
 
-func busy(f *wire.Failure) bool { return f != nil && f.Class == wire.Busy }
-
-// ask offers every member its share, and says why it did not take it. Behind a
-// busy first member nobody is asked.
-func (d *Dispatcher) ask(ctx context.Context, fleet []wire.Hello, shares []wire.Unit) []*wire.Failure {
-	failures := make([]*wire.Failure, len(shares))
-	failures[0] = d.offer(ctx, fleet[0].ID, shares[0])
-	if busy(failures[0]) {
-		for i := range failures {
-			failures[i] = failures[0]
-		}
-		return failures
-	}
-	var wg sync.WaitGroup
-	for i := 1; i < len(shares); i++ {
-		wg.Go(func() { failures[i] = d.offer(ctx, fleet[i].ID, shares[i]) })
-	}
-	wg.Wait()
-	return failures
-}
-
-// offer asks one agent; one that does not answer may still come to hold the
-// share, and is told to let go of it.
-func (d *Dispatcher) offer(ctx context.Context, agent string, share wire.Unit) *wire.Failure {
-	ready, err := d.bus.Prepare(ctx, agent, share)
-	if err == nil {
-		return ready.Failure
-	}
-	d.takeBack(ctx, agent, share)
-	return &wire.Failure{Class: "harness", Message: err.Error(), Remedy: "see the agent's log"}
-}
-
-// abort takes back the shares that were taken; why they failed is cause then.
-func (d *Dispatcher) abort(ctx context.Context, fleet []wire.Hello, shares []wire.Unit, failures []*wire.Failure, cause *wire.Failure) {
-	var wg sync.WaitGroup
-	for i, f := range failures {
-		if f == nil {
-			failures[i] = cause
-			wg.Go(func() { d.takeBack(ctx, fleet[i].ID, shares[i]) })
+// forget passes on the losses of what was done before: an agent of the same name
+// may be back.
+func (d *Dispatcher) forget(sink Sink) {
+	for {
+		select {
+		case l := <-d.here.lost:
+			sink.Lost(l.agent)
+		default:
+			return
 		}
 	}
-	wg.Wait()
 }
 
-// takeBack has a deadline of its own: an ended run leaves no agent waiting.
-func (d *Dispatcher) takeBack(ctx context.Context, agent string, share wire.Unit) {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), abortWait)
+// attempt is one try at a gang stage.
+type attempt struct {
+	d       *Dispatcher
+	record  wire.GangRecord
+	shares  []wire.Unit
+	members []roster.Member
+	clocks  map[string]roster.Reading
+	open    map[string]string       // unit → agent, without a result
+	results map[string]*wire.Result // by unit
+	late    []*wire.Result          // of other units
+	why     string                  // the first member was lost
+}
+
+// newAttempt shares the stage among the members of the pool, those without that
+// were lost a moment ago: the registry may not know it yet.
+func (d *Dispatcher) newAttempt(st *plan.Stage, whole *wire.Unit, token string, number int, without []string) (*attempt, error) {
+	fit, err := d.members(without)
+	if err != nil {
+		return nil, err
+	}
+	capacities := make([]int, len(fit))
+	for i, m := range fit {
+		capacities[i] = m.Capacity
+	}
+	shares, err := plan.ShareAmong(*whole, capacities)
+	if err != nil {
+		return nil, fmt.Errorf("stage %s: %w", st.Name, err)
+	}
+	a := &attempt{d: d, shares: shares, members: fit[:len(shares)], open: map[string]string{}, results: map[string]*wire.Result{}}
+	a.record = wire.GangRecord{Stage: st.Name, Gang: fmt.Sprintf("%s-a%d", token, number), Attempt: number}
+	for i := range shares {
+		shares[i].ID, shares[i].Gang = fmt.Sprintf("%s-%d", a.record.Gang, i), a.record.Gang
+		a.open[shares[i].ID] = fit[i].ID
+		a.record.Units = append(a.record.Units, shares[i].ID)
+		a.record.Agents = append(a.record.Agents, fit[i].ID)
+	}
+	return a, nil
+}
+
+// members of the pool that may take part, by id.
+func (d *Dispatcher) members(without []string) ([]roster.Member, error) {
+	fit, refused := d.opt.Roster.Members(d.opt.Pool, d.opt.Select)
+	fit = slices.DeleteFunc(fit, func(m roster.Member) bool { return slices.Contains(without, m.ID) })
+	if len(fit) == 0 && len(refused) > 0 {
+		return nil, fmt.Errorf("%w %q (refused: %s)", ErrNoAgents, d.opt.Pool, strings.Join(refused, "; "))
+	}
+	if len(fit) == 0 {
+		return nil, fmt.Errorf("%w %q", ErrNoAgents, d.opt.Pool)
+	}
+	return fit, nil
+}
+
+// run gets the members ready, starts them, and collects what they measured. It
+// returns nil when the attempt came to an end, with or without losses.
+func (a *attempt) run(ctx context.Context, last bool) error {
+	if err := a.prepare(ctx, wire.PrepareWait); err != nil {
+		return err
+	}
+	if len(a.record.Lost) > 0 && !last {
+		return a.drop(ctx)
+	}
+	if len(a.open) == 0 {
+		return nil // nobody got ready
+	}
+	a.d.here.members(a.waiting())
+	defer a.d.here.members(nil)
+	if err := a.start(ctx); err != nil {
+		return err
+	}
+	return a.collect(ctx, last)
+}
+
+// waiting are the members without a result.
+func (a *attempt) waiting() []string {
+	var ids []string
+	for i := range a.shares {
+		if id, ok := a.open[a.shares[i].ID]; ok {
+			ids = append(ids, id)
+		}
+	}
+	return ids
+}
+
+// start measures the members' clocks and tells them when to begin.
+func (a *attempt) start(ctx context.Context) error {
+	a.clocks = a.d.opt.Roster.Clock(ctx, a.waiting())
+	if err := a.keep(ctx); err != nil {
+		return err
+	}
+	lead, offsets := wire.StartLead, map[string]int64{}
+	for id, c := range a.clocks {
+		if c.Err == nil {
+			offsets[id] = int64(c.Offset)
+			lead = max(lead, wire.StartLead+2*c.Bound)
+		}
+	}
+	if err := a.d.sure(ctx); err != nil {
+		return err
+	}
+	at := a.d.opt.Roster.Now() + int64(lead)
+	err := a.d.control(wire.Control{Kind: wire.Go, Gang: a.record.Gang, At: at, Offsets: offsets})
+	if err != nil {
+		return fmt.Errorf("start stage %s: %w", a.record.Stage, err)
+	}
+	return nil
+}
+
+// keep records the attempt where a second controller finds it.
+func (a *attempt) keep(ctx context.Context) error {
+	r := &a.record
+	r.Workers, r.Offsets, r.Bounds = nil, nil, nil
+	for i := range a.shares {
+		c := a.clocks[r.Agents[i]]
+		r.Workers = append(r.Workers, a.shares[i].Load.Workers)
+		r.Offsets, r.Bounds = append(r.Offsets, int64(c.Offset)), append(r.Bounds, int64(c.Bound))
+	}
+	return a.d.opt.Record(ctx, *r)
+}
+
+func (a *attempt) collect(ctx context.Context, last bool) error {
+	for len(a.open) > 0 {
+		select {
+		case r := <-a.d.results:
+			a.take(r)
+		case l := <-a.d.here.lost:
+			a.lose(l)
+			if !last {
+				return errors.Join(a.drop(ctx), a.keep(ctx))
+			}
+		case err := <-a.d.trouble:
+			return a.halted(ctx, err)
+		case <-ctx.Done():
+			return a.halted(ctx, context.Cause(ctx))
+		}
+	}
+	return nil
+}
+
+func (a *attempt) take(r *wire.Result) {
+	if _, ours := a.open[r.Unit]; !ours || r.Run != a.d.opt.Run {
+		if !a.d.early(r) {
+			a.late = append(a.late, r)
+		}
+		return
+	}
+	if r.Final {
+		a.d.passed(r.Unit)
+		a.results[r.Unit] = r
+		delete(a.open, r.Unit)
+	}
+}
+
+// lose notes a member that is gone. What it measured until then died with it.
+func (a *attempt) lose(l loss) {
+	for unit, agent := range a.open {
+		if agent != l.agent {
+			continue
+		}
+		a.record.Lost = append(a.record.Lost, agent)
+		if a.why == "" {
+			a.why = l.why
+		}
+		a.fail(unit, agent, &wire.Failure{Class: "lost", Message: "agent " + agent + " was lost: " + l.why})
+		a.d.opt.Meter.GangMembersLost(1)
+	}
+}
+
+// fail ends a share without a measurement.
+func (a *attempt) fail(unit, agent string, f *wire.Failure) {
+	a.results[unit] = &wire.Result{V: wire.Version, Run: a.d.opt.Run, Stage: a.record.Stage, Unit: unit, Agent: agent, Incarnation: 1, Final: true, Failure: f}
+	delete(a.open, unit)
+}
+
+// drop makes everybody give the attempt up.
+func (a *attempt) drop(ctx context.Context) error {
+	a.takeBack(ctx, func(unit string) bool { return a.open[unit] != "" })
+	return context.Cause(ctx)
+}
+
+// halted stops the members and collects what they still report.
+func (a *attempt) halted(ctx context.Context, cause error) error {
+	if err := a.d.halt(cause); err != nil {
+		return err
+	}
+	limited, cancel := context.WithTimeout(context.WithoutCancel(ctx), haltGrace)
 	defer cancel()
-	_ = d.bus.Abort(ctx, agent, share) // no answer: the agent is gone, or lets go after wire.GoWait
+	for len(a.open) > 0 {
+		select {
+		case r := <-a.d.results:
+			a.take(r)
+		case l := <-a.d.here.lost:
+			a.lose(l)
+		case <-limited.Done():
+			return cause
+		}
+	}
+	return cause
+}
+
+// sent is how many operations the target has seen of an attempt that counts for
+// nothing, as far as its members had said.
+func (a *attempt) sent() int64 {
+	var n int64
+	for i := range a.shares {
+		n += a.d.opt.Sent(a.shares[i].ID)
+	}
+	return n
+}
+
+// discard lets what some members had measured count as ignored.
+func (a *attempt) discard(sink Sink) {
+	for _, r := range a.results {
+		if r.Failure == nil {
+			sink.Add(r)
+		}
+	}
+}
+
+// conclude passes on what the attempt brought.
+func (a *attempt) conclude(st *plan.Stage, g *merge.Gang, sink Sink) {
+	st.Units = a.shares
+	sink.Planned(a.shares)
+	g.Name, g.Arrivals = a.record.Gang, st.Units[0].Load.MilliRate > 0
+	for i := range a.shares {
+		member := merge.GangMember{ID: a.members[i].ID, Workers: a.shares[i].Load.Workers}
+		if c, ok := a.clocks[member.ID]; ok && c.Err == nil {
+			member.Offset, member.Bound = c.Offset, c.Bound
+		}
+		r := a.results[a.shares[i].ID]
+		if r != nil {
+			member.Start = r.Start
+			sink.Add(r)
+		}
+		g.Planned += member.Workers
+		if r != nil && r.Failure == nil {
+			g.Achieved += member.Workers
+		}
+		g.Agents = append(g.Agents, member)
+	}
+	for _, r := range a.late {
+		sink.Add(r)
+	}
+	if g.Arrivals { // every member makes the same number of them
+		g.Planned, g.Achieved = 1000, 1000*g.Achieved/g.Planned
+	}
+	g.Degraded = len(a.record.Lost) > 0
+	if skew, ok := skew(g.Agents); ok {
+		a.d.opt.Meter.GangStarted(skew)
+	}
+	sink.Gang(*g)
+}
+
+// skew is how far apart the members started, on the controller's clock.
+func skew(members []merge.GangMember) (time.Duration, bool) {
+	var starts []int64
+	for _, m := range members {
+		if m.Start != nil {
+			starts = append(starts, m.Start.At-int64(m.Offset))
+		}
+	}
+	if len(starts) < 2 {
+		return 0, false
+	}
+	return time.Duration(slices.Max(starts) - slices.Min(starts)), true
+}
+
+// replayGang takes the results of an attempt that an earlier controller of the
+// run had seen to its end.
+func (d *Dispatcher) replayGang(st *plan.Stage, sink Sink) bool {
+	for _, rec := range slices.Backward(d.opt.Gangs) {
+		if rec.Stage != st.Name || len(rec.Lost) > 0 || slices.ContainsFunc(rec.Units, func(id string) bool { return d.opt.Stored[id] == nil }) {
+			continue
+		}
+		a := d.recorded(&rec, &st.Units[0])
+		for _, id := range rec.Units {
+			a.results[id] = d.opt.Stored[id]
+		}
+		a.conclude(st, &merge.Gang{Attempts: rec.Attempt}, sink)
+		return true
+	}
+	return false
+}
+
+// recorded is an attempt of an earlier controller.
+func (d *Dispatcher) recorded(rec *wire.GangRecord, whole *wire.Unit) *attempt {
+	a := &attempt{d: d, record: *rec, open: map[string]string{}, results: map[string]*wire.Result{}, clocks: map[string]roster.Reading{}}
+	for i, id := range rec.Units {
+		share, load := *whole, *whole.Load
+		share.ID, share.Gang, load.Workers = id, rec.Gang, rec.Workers[i]
+		share.Load = &load
+		a.shares = append(a.shares, share)
+		a.members = append(a.members, roster.Member{Seen: bus.Seen{Hello: wire.Hello{ID: rec.Agents[i]}}})
+		a.clocks[rec.Agents[i]] = roster.Reading{Offset: time.Duration(rec.Offsets[i]), Bound: time.Duration(rec.Bounds[i])}
+	}
+	return a
+}
+
+// endEarlier ends the attempts that earlier controllers of the run had begun and not
+// seen to their end, and returns the number of the next one. Their members obey
+// this generation by now.
+func (d *Dispatcher) endEarlier(ctx context.Context, st *plan.Stage) (next int) {
+	next = 1
+	for _, rec := range d.opt.Gangs {
+		if rec.Stage == st.Name {
+			next = max(next, rec.Attempt+1)
+			d.recorded(&rec, &st.Units[0]).takeBack(ctx, func(string) bool { return true })
+		}
+	}
+	return next
 }

@@ -136,7 +136,7 @@ func (s *sheet) baselineError(in *Input, b *metrics.Behavior) {
 	s.missing("rate", 0, "recovery_rate_baseline_error")
 	s.missing("rate", b.Disrupted, "unscored_recovery_rate")
 	st := in.Summary.Stage("latency")
-	if st == nil || st.Tally == nil || st.Tally.Measured() == 0 {
+	if st == nil || st.Degraded() || st.Tally == nil || st.Tally.Measured() == 0 {
 		return
 	}
 	t := st.Tally

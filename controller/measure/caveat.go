@@ -2,7 +2,11 @@ package measure
 
 import (
 	"fmt"
+	"maps"
+	"slices"
 
+	"ordeal/agent/wire"
+	"ordeal/controller/merge"
 	"ordeal/metrics"
 )
 
@@ -49,12 +53,28 @@ func didNotRun(reason string, needed []string) metrics.Caveat {
 	return wide(suppress("did_not_run", "", "The probe observed nothing: "+reason+".", needed...))
 }
 
-func partial(stage string, done, planned int) metrics.Caveat {
-	reason := fmt.Sprintf("Of stage %s %d of %d units came back; what is shown is about those.", stage, done, planned)
-	if done == planned {
-		reason = fmt.Sprintf("Stage %s was cut short by a stop; what is shown is about the part that ran.", stage)
+func partial(st *merge.Stage) metrics.Caveat {
+	reason := fmt.Sprintf("Of stage %s %d of %d units came back; what is shown is about those.", st.Name, st.Done, st.Planned)
+	if st.Done == st.Planned {
+		reason = fmt.Sprintf("Stage %s was cut short %s; what is shown is about the part that ran.", st.Name, by(st.Released))
 	}
-	return annotate("partial."+stage, "", reason)
+	return annotate("partial."+st.Name, "", reason)
+}
+
+// by says what cut a stage: a stop, unless its agents said otherwise.
+func by(released map[string]int64) string {
+	if len(released) == 0 {
+		return "by a stop"
+	}
+	var why []string
+	for _, reason := range slices.Sorted(maps.Keys(released)) {
+		words := reason
+		if reason == wire.ByLease {
+			words = "agents no longer heard from the controller"
+		}
+		why = append(why, fmt.Sprintf("%s (%s)", words, plural(released[reason], "unit", "units")))
+	}
+	return "because " + some(why, shownAgents)
 }
 
 func generatorSaturated(reason string, silenced []string) metrics.Caveat {
@@ -104,7 +124,7 @@ func allFailed() metrics.Caveat {
 }
 
 func p99Below100(r requests) metrics.Caveat {
-	n := r.Successes()
+	n := r.Latency.N()
 	return suppress("p99_below_100", r.forSuccesses(carriesP99), fmt.Sprintf(
 		"With %s the 99th percentile is their maximum, which estimates the %s at best; it is kept as observed_p99_s.",
 		plural(n, "success", "successes"), ordinal(100*n/(n+1))), "p99_s")
@@ -112,7 +132,7 @@ func p99Below100(r requests) metrics.Caveat {
 
 func under20(r requests) metrics.Caveat {
 	return annotate("under_20", r.forSuccesses(thinSample), fmt.Sprintf(
-		"With %s the 95th percentile is their maximum.", plural(r.Successes(), "success", "successes")), "p95_s", "observed_p99_s")
+		"With %s the 95th percentile is their maximum.", plural(r.Latency.N(), "success", "successes")), "p95_s", "observed_p99_s")
 }
 
 // noUpperBound: q is the highest of the percentiles named.
@@ -124,7 +144,7 @@ func noUpperBound(r requests, longest, q float64, names []string) metrics.Caveat
 	want := bounding(q)
 	return annotate("no_upper_bound", r.forSuccesses(want), fmt.Sprintf(
 		"%s no 95%% upper bound of the percentile, since even the slowest may lie below it; %d do. The interval %s.",
-		plural(r.Successes(), "success carries", "successes carry"), want, end), names...)
+		plural(r.Latency.N(), "success carries", "successes carry"), want, end), names...)
 }
 
 func censoredTimeouts(n int64, p95 float64) metrics.Caveat {

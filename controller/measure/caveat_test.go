@@ -75,6 +75,23 @@ func drop(in *measure.Input, stage string) {
 	}
 }
 
+// lossy is a gang that lost an agent, and another when it was repeated.
+func lossy(arrivals bool, planned, achieved int) *merge.Gang {
+	return &merge.Gang{Attempts: 2, Arrivals: arrivals, Planned: planned, Achieved: achieved, Degraded: true, Lost: []string{"eu-1", "eu-2"}}
+}
+
+// apart is a gang of two whose members began so far from each other.
+func apart(skew time.Duration) *merge.Gang {
+	at := func(id string, at time.Duration) merge.GangMember {
+		return merge.GangMember{ID: id, Workers: 2, Bound: 50 * time.Millisecond, Start: &wire.Start{At: int64(at)}}
+	}
+	return &merge.Gang{Attempts: 1, Planned: 4, Achieved: 4, Agents: []merge.GangMember{at("eu-1", 0), at("eu-2", skew)}}
+}
+
+func withheldAgents() []merge.Withheld {
+	return []merge.Withheld{{Agent: "eu-2", Reason: "cpu 99%", Requests: 25}}
+}
+
 // conditions under which a number is withheld or qualified: what brings each
 // about, and a metric that shows it. An empty metric: the caveat is about the
 // whole probe and leaves the numbers alone.
@@ -89,6 +106,11 @@ var conditions = []struct {
 	{"latency.generator_saturated", "p95_s", metrics.Suppress, func(in *measure.Input) {
 		in.Summary.Stage("latency").Generator = wire.Generator{Saturated: true, Reason: "cpu"}
 	}},
+	{"latency.degraded", "p95_s", metrics.Suppress, func(in *measure.Input) { in.Summary.Stage("latency").Gang = lossy(true, 1000, 750) }},
+	{"latency.degraded", "error_rate", metrics.Suppress, func(in *measure.Input) { in.Summary.Stage("latency").Gang = lossy(true, 1000, 750) }},
+	{"latency.start_skew", "p95_s", metrics.Annotate, func(in *measure.Input) { in.Summary.Stage("latency").Gang = apart(2 * time.Second) }},
+	{"latency.generator_withheld", "p95_s", metrics.Annotate, func(in *measure.Input) { in.Summary.Stage("latency").Withheld = withheldAgents() }},
+	{"cost.degraded", "cost_per_request", metrics.Suppress, func(in *measure.Input) { in.Summary.Stage("latency").Gang = lossy(true, 1000, 750) }},
 	{"latency.payload_rejected", "error_rate", metrics.Suppress, func(in *measure.Input) {
 		in.Preflight = &wire.Preflight{Outcome: metrics.ToolError, Delivered: true}
 		answers(in, failing(10)...)
@@ -130,6 +152,23 @@ var conditions = []struct {
 	}},
 	{"cost.cache_ignored", "cost_per_request", metrics.Annotate, func(in *measure.Input) { tallyAt(in, "latency").CachedIn = 100 }},
 
+	{"concurrency.did_not_run", "max_sustained_concurrency", metrics.Suppress, func(in *measure.Input) {
+		for _, level := range []string{"1", "2", "4"} {
+			drop(in, "concurrency-"+level)
+		}
+	}},
+	{"concurrency.degraded", "max_sustained_concurrency", metrics.Suppress, func(in *measure.Input) {
+		for _, st := range in.Summary.OfProbe("concurrency") {
+			st.Gang = lossy(false, st.Level, 0)
+		}
+	}},
+	{"concurrency.degraded", "max_sustained_concurrency", metrics.Suppress, func(in *measure.Input) {
+		in.Summary.Stage("concurrency-1").Gang = lossy(false, 1, 0)
+		*in.Summary.Stage("concurrency-2") = *levelStage(2, 40)
+	}},
+	{"concurrency.degraded_levels", "levels", metrics.Annotate, func(in *measure.Input) { in.Summary.Stage("concurrency-4").Gang = lossy(false, 4, 3) }},
+	{"concurrency.start_skew", "peak_throughput_rps", metrics.Annotate, func(in *measure.Input) { in.Summary.Stage("concurrency-4").Gang = apart(200 * time.Millisecond) }},
+	{"concurrency.generator_withheld", "levels", metrics.Annotate, func(in *measure.Input) { in.Summary.Stage("concurrency-4").Withheld = withheldAgents() }},
 	{"concurrency.ceiling", "max_sustained_concurrency", metrics.Annotate, func(in *measure.Input) {
 		*in.Summary.Stage("concurrency-4") = *levelStage(4, 1)
 	}},
@@ -198,6 +237,10 @@ var conditions = []struct {
 	}},
 	{"contract.cases_capped", "", metrics.Annotate, func(in *measure.Input) { cases(in).LeftOut = 7 }},
 
+	{"fault.degraded", "degraded_p95_s", metrics.Suppress, func(in *measure.Input) { in.Summary.Stage("degradation").Gang = lossy(true, 1000, 750) }},
+	{"fault.degraded", "recovery_rate", metrics.Suppress, func(in *measure.Input) { in.Summary.Stage("recovery").Gang = lossy(false, 4, 3) }},
+	{"fault.generator_withheld", "degraded_p95_s", metrics.Annotate, func(in *measure.Input) { in.Summary.Stage("degradation").Withheld = withheldAgents() }},
+	{"behavior.degraded", "recovery_rate", metrics.Suppress, func(in *measure.Input) { in.Summary.Stage("recovery").Gang = lossy(false, 4, 3) }},
 	{"fault.none_injected", "recovery_rate", metrics.Suppress, func(in *measure.Input) {
 		behaviorOf(in).Faults, tallyAt(in, "degradation").Faults = nil, nil
 	}},

@@ -1,6 +1,9 @@
 package measure
 
 import (
+	"slices"
+	"strings"
+
 	"ordeal/controller/merge"
 	"ordeal/metrics"
 )
@@ -17,30 +20,19 @@ func concurrency(in *Input, s *sheet) {
 		s.ran(nil, "max_sustained_concurrency")
 		return
 	}
-	var all metrics.Tally
-	all.Outcomes = metrics.Counts{}
-	for _, st := range stages {
-		all.Merge(st.Tally)
-	}
-	r := reliabilityOf(&all)
-	var levels []Level
-	for _, st := range stages {
-		if s.level(st); st.Tally == nil {
-			continue
-		}
-		if l, ok := levelOf(st, r.quota, in.Survey.Virtual); ok {
-			levels = append(levels, l)
-		}
-	}
+	r := reliabilityOf(allCalls(stages))
+	all := s.levels(stages, r.quota, in.Survey.Virtual)
+	fit(all)
+	levels := measuredOf(all)
 	if len(levels) == 0 {
-		s.notRun("no level of the ramp observed the target", []string{"max_sustained_concurrency"})
+		s.noLevel(stages, all)
 		return
 	}
-	fit(levels)
 	s.requests(r)
-	s.ramp(in, levels)
+	s.ramp(in, all, levels)
 	s.throughput(levels)
 	s.levelCaveats(levels)
+	s.stageCaveats(stages)
 	if sustained(levels) == 0 && in.payloadRejected() && r.Successes() == 0 {
 		s.probe.Applicable = false
 		s.probe.Summary = "not measured: the target rejected the arguments of the scan"
@@ -48,13 +40,79 @@ func concurrency(in *Input, s *sheet) {
 		return
 	}
 	s.quota(r, "error_rate", "max_sustained_concurrency", "saturation_point", "peak_throughput_rps")
-	s.concurrencyFindings(levels)
+	s.concurrencyFindings(all, levels)
 }
 
-// level notes how the stage of a level went.
-func (s *sheet) level(st *merge.Stage) {
-	s.probe.DurationS += st.Elapsed.Seconds()
-	s.whole(st)
+// allCalls adds up the calls of the levels that were carried out as planned.
+func allCalls(stages []*merge.Stage) *metrics.Tally {
+	all := metrics.NewTally()
+	for _, st := range stages {
+		if !st.Degraded() {
+			all.Merge(st.Tally)
+		}
+	}
+	return all
+}
+
+// levels measures the stages of a ramp, degraded ones for show.
+func (s *sheet) levels(stages []*merge.Stage, quota, virtual bool) []Level {
+	var all []Level
+	for _, st := range stages {
+		s.level(st)
+		if st.Degraded() {
+			all = append(all, degradedLevel(st, virtual))
+		} else if l, ok := levelOf(st, quota, virtual); ok {
+			all = append(all, l)
+		}
+	}
+	return all
+}
+
+// measuredOf leaves out what is for show only.
+func measuredOf(all []Level) []Level {
+	var levels []Level
+	for i := range all {
+		if !all[i].degraded {
+			levels = append(levels, all[i])
+		}
+	}
+	return levels
+}
+
+// noLevel ends a ramp of which nothing says how the target takes its load.
+func (s *sheet) noLevel(stages []*merge.Stage, all []Level) {
+	const needed = "max_sustained_concurrency"
+	if len(all) == 0 {
+		s.notRun("no level of the ramp observed the target", []string{needed})
+		return
+	}
+	s.fact("levels", all, int64(len(all)))
+	i := slices.IndexFunc(stages, (*merge.Stage).Degraded)
+	s.unmeasured("an agent was lost twice at "+strings.Join(degradedText(all), ", "),
+		wide(degraded(stages[i], needed, "saturation_point", "peak_throughput_rps")))
+}
+
+// stageCaveats are about how the gangs of the measured levels went.
+func (s *sheet) stageCaveats(stages []*merge.Stage) {
+	var apart []string
+	var withheld []*merge.Stage
+	for _, st := range stages {
+		if st.Degraded() {
+			continue
+		}
+		if text, is := skewed(st); is {
+			apart = append(apart, text)
+		}
+		if len(st.Withheld) > 0 {
+			withheld = append(withheld, st)
+		}
+	}
+	if len(apart) > 0 {
+		s.caveat(startSkewed(apart, "levels", "peak_throughput_rps"))
+	}
+	if len(withheld) > 0 {
+		s.caveat(generatorWithheld(withheld, "levels", "latency_knee_at", "peak_throughput_rps"))
+	}
 }
 
 // saturates reports a level whose error rate is above the limit beyond doubt:

@@ -12,6 +12,9 @@
 //	fault.go                   both passes under injected faults
 //	behavior.go effects.go     trajectories of the recovery pass, and the state oracle
 //	caveat*.go                 every way a number is withheld or qualified
+//	fleet.go                   who did the work, and how the values of a label compare
+//	outlier.go crowd.go        which agents stand out: the rule, the comparison,
+//	stratified.go weighted.go  its exact test, the value of the rest
 //
 // Nothing here judges: no threshold of a policy is read, and a limit that
 // appears below (saturation at 5 %, a knee at three times the unloaded p95) only

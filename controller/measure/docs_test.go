@@ -352,7 +352,7 @@ func inSource(t *testing.T, glob, pattern string, least int, doc names) {
 	}
 }
 
-// TestDocumentedFields compares the members of levels and cases.
+// TestDocumentedFields compares the members of lists and of the fleet.
 func TestDocumentedFields(t *testing.T) {
 	members := func(v any) map[string]bool {
 		out := map[string]bool{}
@@ -363,7 +363,10 @@ func TestDocumentedFields(t *testing.T) {
 		}
 		return out
 	}
-	want := names{"levels": members(measure.Level{}), "cases": members(measure.Case{})}
+	want := names{"levels": members(measure.Level{}), "cases": members(measure.Case{}), "fleet": members(result.Fleet{}),
+		"agents": members(result.FleetAgent{}), "gangs": members(result.Gang{}), "breakdown": members(result.LabelBreakdown{}),
+		"groups": members(result.Group{}), "outliers": members(result.Outlier{}), "evidence": members(result.OutlierEvidence{}),
+		"withheld": members(result.WithheldAgent{})}
 	if diff := cmp.Diff(want, describe(t).fields); diff != "" {
 		t.Errorf("fields (-real +documented):\n%s", diff)
 	}
@@ -389,7 +392,10 @@ func TestBoldMetricsAreJudged(t *testing.T) {
 // TestDocumentedWords: formulas speak of things that exist.
 func TestDocumentedWords(t *testing.T) {
 	doc := describe(t)
-	known := names{"op_id": {}}
+	known := names{"op_id": {}, result.OfArrivals: {}}
+	for _, what := range []string{result.SlowerTail, result.FasterTail, result.MoreErrors, result.FewerErrors} {
+		known.add(what)
+	}
 	for _, fields := range doc.fields {
 		for field := range fields {
 			known.add(field)

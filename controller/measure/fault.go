@@ -27,6 +27,7 @@ func fault(in *Input, s *sheet) {
 		return
 	}
 	s.injection(in, again, st)
+	again = s.undegraded(again)
 	s.degradation(again)
 	s.operations(b)
 	s.recovery(b)
@@ -61,6 +62,18 @@ func (s *sheet) injection(in *Input, again, st *merge.Stage) {
 	s.rate("injection_rate", min(sum(kinds), calls), calls)
 }
 
+// undegraded withholds the repetition of the latency probe that lost a part of its
+// load: it is treated like one that was not run.
+func (s *sheet) undegraded(again *merge.Stage) *merge.Stage {
+	if again == nil || !again.Degraded() {
+		return again
+	}
+	s.missing("rate", 0, "degraded_error_rate")
+	s.missing("s", 0, "degraded_p95_s")
+	s.caveat(degraded(again, "degraded_error_rate", "degraded_p95_s", "error_rate_under_fault"))
+	return nil
+}
+
 // degradation records what the latency probe saw under faults.
 func (s *sheet) degradation(again *merge.Stage) {
 	seen := map[string]any{}
@@ -74,6 +87,7 @@ func (s *sheet) degradation(again *merge.Stage) {
 			one["p95_s"] = float64(t.Latency.Quantile(950)) / 1e6
 		}
 		seen["latency"] = one
+		s.withheld(again, "degraded_p95_s")
 	}
 	s.fact("baseline_probes_under_fault", seen, int64(len(seen)))
 }

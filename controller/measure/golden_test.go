@@ -141,7 +141,7 @@ func TestPublishedRamp(t *testing.T) {
 	}
 	got := map[int]string{}
 	for _, l := range levels {
-		got[l.Concurrency] = fmt.Sprintf("%.1f%% p95 %.2fs %.1f/s", 100*l.ErrorRateRaw, *l.P95S, *l.LittlesLawRPS)
+		got[l.Concurrency] = fmt.Sprintf("%.1f%% p95 %.2fs %.1f/s", 100**l.ErrorRateRaw, *l.P95S, *l.LittlesLawRPS)
 	}
 	want := map[int]string{
 		1: "35.0% p95 44.56s 0.0/s", 2: "35.0% p95 42.75s 0.1/s",

@@ -168,6 +168,16 @@ func (c chance) input() measure.Input {
 	add := func(st *merge.Stage) {
 		st.Planned, st.Done = 2, 1+c.IntN(2)
 		st.Generator.Saturated = c.IntN(8) == 0
+		switch c.IntN(8) {
+		case 0:
+			st.Gang = lossy(c.half(), 4, c.IntN(4))
+		case 1:
+			st.Gang = apart(time.Duration(c.Int64N(1e9)))
+		case 2:
+			if st.Withheld = withheldAgents(); st.Tally != nil {
+				st.Withheld[0].Requests = st.Tally.Measured() / 2
+			}
+		}
 		if c.IntN(8) > 0 {
 			sum.Stages = append(sum.Stages, st)
 		}

@@ -42,6 +42,9 @@ func latency(in *Input, s *sheet) {
 	if in.Spec.Rate > 0 {
 		s.openLoop(in, st)
 	}
+	if text, is := skewed(st); is {
+		s.caveat(startSkewed([]string{text}, "p50_s", "p95_s", "p99_s"))
+	}
 	s.generator(st, latencyPercentiles...)
 	if r.Successes() == 0 && in.payloadRejected() {
 		s.probe.Applicable = false

@@ -2,9 +2,8 @@ package measure
 
 import (
 	"cmp"
-	"time"
-
 	"fmt"
+	"time"
 
 	"ordeal/controller/merge"
 	"ordeal/metrics"
@@ -18,13 +17,14 @@ const steadyWaves = 3
 // Level is one step of a ramp. Nil: not measured at this level.
 type Level struct {
 	Concurrency int   `json:"concurrency"`
-	Requests    int64 `json:"requests"` // attempts that say something about the target
+	Achieved    *int  `json:"callers_achieved,omitempty"` // with a part of the gang lost; the level is not measured then
+	Requests    int64 `json:"requests"`                   // attempts that say something about the target
 	Successes   int64 `json:"successes"`
 	Failures    int64 `json:"failures"`
 	RateLimited int64 `json:"rate_limited"`
 
 	ErrorRate    *float64          `json:"error_rate"` // without rate-limited attempts when a quota was seen
-	ErrorRateRaw float64           `json:"error_rate_raw"`
+	ErrorRateRaw *float64          `json:"error_rate_raw"`
 	Interval     *metrics.Interval `json:"error_rate_interval"`
 	Fitted       *float64          `json:"error_rate_fitted"` // non-decreasing over the levels
 
@@ -41,13 +41,18 @@ type Level struct {
 
 	failed, total int64 // of ErrorRate
 	overdriven    bool  // our own side was the limit
+	short         bool  // not all callers took part
+	degraded      bool  // a part of the gang was lost, also when repeated
 }
 
 // wall is how long a level took: on a virtual clock as long as its longest
 // caller, else by the controller's clock.
 func wall(st *merge.Stage, virtual bool) time.Duration {
 	if virtual {
-		w := st.Tally.Window
+		var w metrics.Window
+		if st.Tally != nil {
+			w = st.Tally.Window
+		}
 		return time.Duration(cmp.Or(w.LongestUS, w.BusyUS)) * time.Microsecond // one caller has no longest
 	}
 	return st.Elapsed
@@ -59,12 +64,9 @@ func levelOf(st *merge.Stage, quota, virtual bool) (Level, bool) {
 		return Level{}, false
 	}
 	r := requests{st.Tally, quota}
-	l := Level{
-		Concurrency: st.Level, Requests: r.Measured(), Successes: r.Successes(), Failures: r.Failures(),
-		RateLimited: r.limited(), WallS: wall(st, virtual).Seconds(),
-		ErrorRateRaw: float64(r.Failures()) / float64(r.Measured()),
-		failed:       r.failed(), total: r.total(),
-	}
+	l := counted(st, r, virtual)
+	l.ErrorRateRaw = ptr(float64(r.Failures()) / float64(r.Measured()))
+	l.failed, l.total = r.failed(), r.total()
 	if l.total > 0 {
 		l.ErrorRate = ptr(float64(l.failed) / float64(l.total))
 		l.Interval = closed(stat.Wilson(l.failed, l.total, confidence))
@@ -72,6 +74,39 @@ func levelOf(st *merge.Stage, quota, virtual bool) (Level, bool) {
 	l.latencies(r)
 	l.goodput(st)
 	return l, true
+}
+
+// counted is a level with nothing but how much there was of it.
+func counted(st *merge.Stage, r requests, virtual bool) Level {
+	return Level{Concurrency: st.Level, Requests: r.Measured(), Successes: r.Successes(), Failures: r.Failures(),
+		RateLimited: r.limited(), WallS: wall(st, virtual).Seconds()}
+}
+
+// degradedLevel shows what a level achieved that lost a part of its gang. It has no
+// rates and no times: those of a smaller load would pass for those of the level.
+func degradedLevel(st *merge.Stage, virtual bool) Level {
+	r := requests{Tally: st.Tally}
+	if r.Tally == nil {
+		r.Tally = metrics.NewTally()
+	}
+	l := counted(st, r, virtual)
+	if w := r.Window; w.Workers > 0 {
+		l.PerCaller = float64(w.Completed) / float64(w.Workers)
+	}
+	l.Achieved, l.degraded = &st.Gang.Achieved, true
+	l.Note = tookPart(st.Gang) + ", lost twice" + whoIsLost(st.Gang) + "; left out"
+	return l
+}
+
+// degradedText names the degraded levels and what they achieved.
+func degradedText(all []Level) []string {
+	var out []string
+	for _, l := range all {
+		if l.degraded {
+			out = append(out, fmt.Sprintf("%s (%d took part)", callers(l.Concurrency), *l.Achieved))
+		}
+	}
+	return out
 }
 
 func (l *Level) latencies(r requests) {
@@ -109,6 +144,7 @@ func (l *Level) goodput(st *merge.Stage) {
 	l.Steady = true
 	l.ThroughputRPS = ptr(float64(w.Workers) * float64(w.Succeeded) * 1e6 / float64(w.BusyUS))
 	if int(w.Workers) < st.Level {
+		l.short = true
 		l.Note = fmt.Sprintf("%d of %d callers took part", w.Workers, st.Level)
 	}
 }

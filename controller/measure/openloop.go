@@ -21,7 +21,7 @@ func (s *sheet) openLoop(in *Input, st *merge.Stage) {
 	s.percentile("service_p95_s", &t.Service, 0.95)
 	s.percentile("service_p99_s", &t.Service, 0.99)
 	for name, permille := range map[string]int64{"lateness_p50_s": 500, "lateness_p95_s": 950, "lateness_p99_s": 990} {
-		s.seconds(name, float64(lateness(t, permille)), t.Measured())
+		s.seconds(name, float64(lateness(t, st.Untimed(), permille)), t.Measured()-st.Untimed())
 	}
 	s.put("requested_rate_rps", "/s", in.Spec.Rate, w.Scheduled)
 	s.missing("/s", w.Sent, "achieved_rate_rps")
@@ -43,10 +43,10 @@ func (s *sheet) openLoop(in *Input, st *merge.Stage) {
 		digits(in.Spec.Rate, 4), digits(achieved, 4), w.Dropped, w.Scheduled, in.Spec.MaxInFlight), "")
 }
 
-// lateness is a nearest-rank percentile over all calls; Late holds only those
-// that were late at all.
-func lateness(t *metrics.Tally, permille int64) int64 {
-	n := t.Measured()
+// lateness is a nearest-rank percentile over all calls whose times count; Late
+// holds only those that were late at all.
+func lateness(t *metrics.Tally, untimed, permille int64) int64 {
+	n := t.Measured() - untimed
 	rank := (n*permille + 999) / 1000
 	if inTime := n - t.Late.N(); rank > inTime {
 		return t.Late.Rank(rank - inTime)

@@ -34,10 +34,10 @@ func (r requests) total() int64 {
 
 func (r requests) failed() int64 { return r.total() - r.Successes() }
 
-// forSuccesses is the remedy that brings so many successes at the share of
-// successes seen.
+// forSuccesses is the remedy that brings so many successes with a time, at the
+// share of these seen.
 func (r requests) forSuccesses(want int64) string {
-	have := max(1, r.Successes())
+	have := max(1, r.Latency.N())
 	return fmt.Sprintf("--requests %d", (want*r.Measured()+have-1)/have)
 }
 
@@ -131,5 +131,13 @@ func (s *sheet) generator(st *merge.Stage, silenced ...string) {
 	}
 	if g.Saturated {
 		s.caveat(generatorSaturated(g.Reason, silenced))
+	}
+	s.withheld(st, silenced...)
+}
+
+// withheld notes agents whose times are not among those of a stage.
+func (s *sheet) withheld(st *merge.Stage, affected ...string) {
+	if len(st.Withheld) > 0 {
+		s.caveat(generatorWithheld([]*merge.Stage{st}, affected...))
 	}
 }

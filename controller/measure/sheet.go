@@ -153,8 +153,11 @@ func (s *sheet) ran(st *merge.Stage, needed ...string) bool {
 		s.notRun("no stage of this probe was run", needed)
 		return false
 	}
-	s.probe.DurationS += st.Elapsed.Seconds()
-	s.whole(st)
+	s.level(st)
+	if st.Degraded() {
+		s.unmeasured("an agent was lost twice in stage "+stageName(st.Name)+": "+tookPart(st.Gang), wide(degraded(st, needed...)))
+		return false
+	}
 	observed := st.Tally != nil && st.Tally.Measured() > 0 ||
 		st.Behavior != nil && st.Behavior.Operations > 0 || st.Contract != nil
 	if !observed {
@@ -167,17 +170,19 @@ func (s *sheet) ran(st *merge.Stage, needed ...string) bool {
 	return observed
 }
 
-// whole notes a stage of which units are missing, or that a stop cut short.
-func (s *sheet) whole(st *merge.Stage) {
-	if st.Done < st.Planned || st.Partial {
-		s.caveat(partial(st.Name, st.Done, st.Planned))
+// level notes how a stage went: how long it took, and that units are missing or
+// were cut short. What a degraded one lacks is said by its own caveat.
+func (s *sheet) level(st *merge.Stage) {
+	s.probe.DurationS += st.Elapsed.Seconds()
+	if (st.Done < st.Planned || st.Partial) && !st.Degraded() {
+		s.caveat(partial(st))
 	}
 }
 
 // trajectories returns what a recovery stage observed, nil when that is nothing.
 func (s *sheet) trajectories(st *merge.Stage, needed ...string) *metrics.Behavior {
-	if st != nil && (st.Behavior == nil || st.Behavior.Operations == 0) {
-		st = &merge.Stage{Name: st.Name, Planned: st.Planned, Done: st.Done, Partial: st.Partial, Elapsed: st.Elapsed, Failures: st.Failures}
+	if st != nil && !st.Degraded() && (st.Behavior == nil || st.Behavior.Operations == 0) {
+		st = &merge.Stage{Name: st.Name, Planned: st.Planned, Done: st.Done, Partial: st.Partial, Elapsed: st.Elapsed, Failures: st.Failures, Released: st.Released, Gang: st.Gang}
 	}
 	if !s.ran(st, needed...) {
 		return nil
@@ -186,9 +191,14 @@ func (s *sheet) trajectories(st *merge.Stage, needed ...string) *metrics.Behavio
 }
 
 func (s *sheet) notRun(reason string, needed []string) {
+	s.unmeasured(reason, didNotRun(reason, needed))
+}
+
+// unmeasured ends a probe that has nothing to show; why says so of each metric.
+func (s *sheet) unmeasured(reason string, why metrics.Caveat) {
 	s.probe.Error = reason
 	s.probe.Summary = "not measured: " + reason
-	s.caveat(didNotRun(reason, needed))
+	s.caveat(why)
 }
 
 // finish applies the caveats to the metrics they name.

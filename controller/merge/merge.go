@@ -2,22 +2,33 @@ package merge
 
 import (
 	"cmp"
+	"math"
 	"slices"
-	"time"
 
 	"ordeal/agent/wire"
-	"ordeal/metrics"
 )
 
 // Merger adds the results of one run to a Summary; all it needs is the run.
 type Merger struct {
 	Run string // results of others are ignored
+	// By is the label whose values the work is told apart by; empty for none.
+	By string
+	// Labels are those of an agent, asked when its first result arrives; nil for one
+	// that is not known yet, and is asked for again. A nil func: no agent has any.
+	Labels func(agent string) map[string]string
 
 	summary Summary
-	done    map[string]bool   // units that counted
-	handed  map[string]uint64 // unit → highest incarnation seen, from 1
-	planned map[string]int64  // unit → operations, for what had to be reissued
+	units   map[string]unit
 	shares  map[string]*AgentShare
+	groups  groups
+}
+
+// unit is what is known of one planned unit. There may be a million of them.
+type unit struct {
+	stage      *Stage
+	operations int64  // planned, for what had to be reissued
+	handed     uint32 // highest incarnation seen, 0 before any
+	done       bool   // a result counted
 }
 
 // Planned is one unit a stage consists of.
@@ -27,49 +38,55 @@ type Planned struct {
 }
 
 // Stage opens a stage: the units it plans count as missing until their results
-// arrive.
+// arrive. Its numbers may be read after Took or Summary.
 func (m *Merger) Stage(name, probe string, level int, units []Planned) *Stage {
-	if m.planned == nil {
-		m.planned, m.done = map[string]int64{}, map[string]bool{}
-		m.handed, m.shares = map[string]uint64{}, map[string]*AgentShare{}
-	}
-	for _, u := range units {
-		m.planned[u.Unit] = u.Operations
-	}
+	m.open()
 	st := &Stage{Name: name, Probe: probe, Level: level, Planned: len(units)}
+	for _, u := range units {
+		m.units[u.Unit] = unit{stage: st, operations: u.Operations}
+	}
 	m.summary.Stages = append(m.summary.Stages, st)
 	return st
+}
+
+func (m *Merger) open() {
+	if m.units == nil {
+		m.units, m.shares = map[string]unit{}, map[string]*AgentShare{}
+	}
 }
 
 // Add counts a result if it is the first final one of a planned unit, and
 // reports whether it did. Parts of an incarnation that never finished are
 // dropped whole; repeated, late and stale results are counted as ignored.
 func (m *Merger) Add(r *wire.Result) bool {
-	st := m.summary.Stage(r.Stage)
-	operations, planned := m.planned[r.Unit]
-	if r.Run != m.Run || st == nil || !planned {
+	u, planned := m.units[r.Unit]
+	if r.Run != m.Run || !planned || u.stage.Name != r.Stage {
 		m.summary.Ignored++
 		return false
 	}
-	m.reissued(r, operations)
-	if m.done[r.Unit] || !r.Final {
+	counts := r.Final && !u.done
+	m.reissued(&u, r.Incarnation)
+	u.done = u.done || r.Final
+	m.units[r.Unit] = u
+	if !counts {
 		m.summary.Ignored++
 		return false
 	}
-	m.done[r.Unit] = true
-	m.share(r.Agent, worked(r))
+	m.share(r)
 	m.summary.Calls += r.Calls
-	st.add(r)
+	u.stage.add(r)
+	m.apart(u.stage, r)
 	return true
 }
 
 // reissued counts what the target may have seen again: the unit's operations
 // once for every incarnation beyond the first, whichever of them counted.
-func (m *Merger) reissued(r *wire.Result, operations int64) {
-	before := max(m.handed[r.Unit], 1)
-	if r.Incarnation > before {
-		m.summary.Reissued += operations * int64(r.Incarnation-before)
-		m.handed[r.Unit] = r.Incarnation
+func (m *Merger) reissued(u *unit, incarnation uint64) {
+	before := max(u.handed, 1)
+	now := uint32(min(incarnation, math.MaxUint32))
+	if now > before {
+		m.summary.Reissued += u.operations * int64(now-before)
+		u.handed = now
 	}
 }
 
@@ -87,18 +104,35 @@ func worked(r *wire.Result) int64 {
 	return r.Calls
 }
 
-func (m *Merger) share(agent string, operations int64) {
-	if agent == "" {
+// lost is the class of the failure of a unit whose agent went away with it.
+const lost = "lost"
+
+func (m *Merger) share(r *wire.Result) {
+	if r.Agent == "" {
 		return // a unit nobody could work
 	}
-	s := m.shares[agent]
-	if s == nil {
-		s = &AgentShare{ID: agent}
-		m.shares[agent] = s
+	s := m.agent(r.Agent)
+	if r.Failure != nil && r.Failure.Class == lost {
+		s.Lost = true
+		return
 	}
 	s.Units++
-	s.Operations += operations
+	s.Operations += worked(r)
 }
+
+func (m *Merger) agent(id string) *AgentShare {
+	m.open()
+	s := m.shares[id]
+	if s == nil {
+		s = &AgentShare{ID: id}
+		m.shares[id] = s
+	}
+	return s
+}
+
+// Lost notes an agent that went away while it had work of the run. What it had
+// measured before counts.
+func (m *Merger) Lost(agent string) { m.agent(agent).Lost = true }
 
 // Summary returns what was added so far.
 func (m *Merger) Summary() *Summary {
@@ -107,80 +141,9 @@ func (m *Merger) Summary() *Summary {
 		m.summary.Fleet = append(m.summary.Fleet, *s)
 	}
 	slices.SortFunc(m.summary.Fleet, func(a, b AgentShare) int { return cmp.Compare(a.ID, b.ID) })
+	m.summary.By = m.By
+	for _, st := range m.summary.Stages {
+		st.settle()
+	}
 	return &m.summary
-}
-
-// Took records how long a stage lasted on the controller's clock.
-func (s *Stage) Took(d time.Duration) { s.Elapsed = d }
-
-func (s *Stage) add(r *wire.Result) {
-	s.Done++
-	s.Calls += r.Calls
-	s.Partial = s.Partial || r.Partial
-	if r.Busy > 0 {
-		if s.Busy == nil {
-			s.Busy = map[string]time.Duration{}
-		}
-		s.Busy[r.Agent] += r.Busy
-	}
-	if r.Failure != nil {
-		s.Failures = append(s.Failures, *r.Failure)
-	}
-	if r.Tally != nil {
-		if s.Tally == nil {
-			s.Tally = metrics.NewTally()
-		}
-		s.Tally.Merge(r.Tally)
-	}
-	if r.Behavior != nil {
-		if s.Behavior == nil {
-			s.Behavior = &metrics.Behavior{}
-		}
-		s.Behavior.Merge(r.Behavior)
-	}
-	if r.Oracle != nil {
-		s.Oracle = r.Oracle
-	}
-	s.addContract(r.Contract)
-	s.addGenerator(&r.Generator)
-}
-
-func (s *Stage) addContract(c *wire.ContractResult) {
-	switch {
-	case c == nil:
-		return
-	case s.Contract == nil:
-		s.Contract = c
-		return
-	}
-	into := s.Contract
-	into.Total = max(into.Total, c.Total)
-	into.LeftOut = max(into.LeftOut, c.LeftOut)
-	into.Cases = append(into.Cases, c.Cases...)
-	slices.SortFunc(into.Cases, func(a, b wire.CaseResult) int { return cmp.Compare(a.Index, b.Index) })
-	if into.Controls == nil {
-		into.Controls = map[string]int64{}
-	}
-	for k, n := range c.Controls {
-		into.Controls[k] += n
-	}
-	into.Output.Checked += c.Output.Checked
-	into.Output.Violations += c.Output.Violations
-	if into.Output.First == "" || c.Output.First != "" && c.Output.First < into.Output.First {
-		into.Output.First = c.Output.First
-	}
-	into.Liveness = append(into.Liveness, c.Liveness...)
-	slices.Sort(into.Liveness)
-}
-
-// addGenerator keeps the worst of the agents: a stage is as trustworthy as its
-// least trustworthy generator.
-func (s *Stage) addGenerator(g *wire.Generator) {
-	into := &s.Generator
-	into.CPUMilli = max(into.CPUMilli, g.CPUMilli)
-	into.GCPauseUS = max(into.GCPauseUS, g.GCPauseUS)
-	into.Lag.Merge(&g.Lag)
-	if g.Saturated && (!into.Saturated || g.Reason < into.Reason) {
-		into.Saturated, into.Reason = true, g.Reason
-	}
 }

@@ -226,7 +226,7 @@ recovery chaos/fault level 1: 3 units [120001,240001) at once 0 gang false fault
 `, func(s *spec.Spec) {
 			s.Requests, s.Probes = 120_000, []string{"latency", "fault", "behavior"}
 		}, &wire.Survey{Virtual: true, Tools: survey.Tools}},
-		{"OpenLoopIsOneSchedule", "latency baseline/latency level 1: 1 units [1,101) at once 1 gang false faults false\n",
+		{"OpenLoopIsOneSchedule", "latency baseline/latency level 1: 1 units [1,101) at once 1 gang true faults false\n",
 			func(s *spec.Spec) { s.Rate, s.Probes = 50, []string{"latency"} }, survey},
 	}
 	timed := func(s *spec.Spec) {

@@ -151,7 +151,7 @@ func (p *planner) loadOps() uint64 {
 func (p *planner) latencyStage() Stage {
 	s := p.spec
 	whole := wire.Range{From: uint64(s.Warmup), To: uint64(s.Warmup) + p.loadOps()}
-	st := Stage{Name: "latency", Probe: "latency", Phase: "baseline", Level: 1, Parallel: p.parallel()}
+	st := Stage{Name: "latency", Probe: "latency", Phase: "baseline", Level: 1, Parallel: p.parallel(), Gang: s.MilliRate > 0 && !p.survey.Virtual}
 	size := p.unitOps()
 	if s.MilliRate > 0 || s.LevelDuration > 0 {
 		size = whole.Len() // one schedule, one clock
@@ -215,25 +215,6 @@ func (p *planner) ramp() []Stage {
 		stages = append(stages, st)
 	}
 	return stages
-}
-
-// Share divides a level among k agents: workers as evenly as they go, and to
-// each the operations of its workers' share and an equal part of the waiting
-// budget. The parts sum to the whole.
-func Share(u wire.Unit, k int) []wire.Unit {
-	k = max(1, min(k, u.Load.Workers))
-	parts := make([]wire.Unit, k)
-	n, workers := u.Ops.Len(), uint64(u.Load.Workers)
-	for i := range uint64(k) {
-		part, load := u, *u.Load
-		first, end := workers*i/uint64(k), workers*(i+1)/uint64(k)
-		load.FirstWorker, load.Workers = u.Load.FirstWorker+int(first), int(end-first)
-		part.Ops = wire.Range{From: u.Ops.From + n*first/workers, To: u.Ops.From + n*end/workers}
-		load.BackoffBudget = u.Load.BackoffBudget / time.Duration(k)
-		part.Load = &load
-		parts[i] = part
-	}
-	return parts
 }
 
 func (p *planner) contract() []Stage {

@@ -36,6 +36,7 @@ func AgentsMD(w io.Writer, doc *result.Document, previous []byte, now time.Time)
 	p.whereScoreWent(r)
 	p.things(r)
 	p.undeclared(r)
+	p.whoMeasured(r)
 	current := stateOf(r, now)
 	if before, found := readState(previous); before != nil {
 		p.since(before, current)

@@ -9,6 +9,7 @@
 //	json.go        the document itself     JSON, RefusalJSON, ParseJSON
 //	markdown.go    REPORT.md               Markdown
 //	agentsmd.go    AGENTS.md, fix guide    AgentsMD
+//	fleet*.go      who measured: a block of each of them but the JSON
 //
 // # Hostile text
 //

@@ -208,5 +208,5 @@ func refused() *result.Refusal {
 // documents by the name of their golden files.
 func documents() map[string]*result.Document {
 	return map[string]*result.Document{"degraded": degraded(), "failing": failing(), "noverdict": noVerdict(), "partial": partial(),
-		"llm": llm(), "openloop": openLoop(), "passing": passing()}
+		"llm": llm(), "openloop": openLoop(), "passing": passing(), "fleet": zoned(), "cutoff": cutOff()}
 }

@@ -61,6 +61,14 @@ func poisonValue(v reflect.Value, pick func() string) {
 		for i := range v.Len() {
 			poisonValue(v.Index(i), pick)
 		}
+	case reflect.Pointer:
+		if !v.IsNil() {
+			poisonValue(v.Elem(), pick)
+		}
+	case reflect.Map:
+		if v.Type() == reflect.TypeFor[map[string]string]() && v.Len() > 0 {
+			v.Set(reflect.ValueOf(map[string]string{pick(): pick(), pick(): pick()}))
+		}
 	case reflect.String:
 		if v.Type() == reflect.TypeFor[string]() && v.CanSet() {
 			v.SetString(pick())

@@ -187,10 +187,21 @@ func TestSchemaRefuses(t *testing.T) {
 		"NegativeCalls":  func(d map[string]any) { d["run"].(map[string]any)["calls"] = -1 },
 		"BadHistogram":   func(d map[string]any) { d["histograms"].(map[string]any)["latency"].(map[string]any)["data"] = "***" },
 		"BadCheckMetric": func(d map[string]any) { first(d, "checks")["metric"] = "p95" },
+		"FleetNoAgents":  func(d map[string]any) { delete(fleetOf(d), "agents") },
+		"FleetExtra":     func(d map[string]any) { fleetOf(d)["size"] = 3 },
+		"GangOfWhat":     func(d map[string]any) { first(fleetOf(d), "gangs")["of"] = "workers" },
+		"GangNoPlan":     func(d map[string]any) { delete(first(fleetOf(d), "gangs"), "planned") },
+		"UnknownOutlier": func(d map[string]any) { first(fleetOf(d), "outliers")["what"] = "strange" },
+		"CertainOutlier": func(d map[string]any) {
+			first(fleetOf(d), "outliers")["evidence"].(map[string]any)["p"] = 0
+		},
+		"GroupNoRate": func(d map[string]any) {
+			delete(first(fleetOf(d)["breakdown"].(map[string]any), "groups"), "error_rate")
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var doc map[string]any
-			if err := json.Unmarshal(rendered(t, func(w io.Writer) error { return JSON(w, degraded()) }), &doc); err != nil {
+			if err := json.Unmarshal(rendered(t, func(w io.Writer) error { return JSON(w, zoned()) }), &doc); err != nil {
 				t.Fatal(err)
 			}
 			spoil(doc)
@@ -206,6 +217,8 @@ func TestSchemaRefuses(t *testing.T) {
 }
 
 func first(d map[string]any, list string) map[string]any { return d[list].([]any)[0].(map[string]any) }
+
+func fleetOf(d map[string]any) map[string]any { return d["fleet"].(map[string]any) }
 
 func metric(d map[string]any, name string) map[string]any {
 	return first(d, "probes")["metrics"].(map[string]any)[name].(map[string]any)

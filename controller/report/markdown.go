@@ -24,6 +24,7 @@ func Markdown(w io.Writer, doc *result.Document) error {
 		p.phase(r, phase)
 	}
 	p.caveats(r)
+	p.fleetSection(r)
 	p.howRun(r)
 	_, err := io.WriteString(w, p.String())
 	return err

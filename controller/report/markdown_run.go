@@ -49,7 +49,7 @@ func settingText(name string, raw json.RawMessage) string {
 }
 
 func (p *page) fleet(r *reading) {
-	if len(r.Run.Fleet) == 0 {
+	if len(r.Run.Fleet) == 0 || r.fleetMatters() { // which has a section of its own
 		return
 	}
 	var body [][]string

@@ -35,6 +35,7 @@ func Scorecard(w io.Writer, doc *result.Document, opt ScorecardOptions) error {
 	r, s := read(doc), opt.sheet()
 	s.header(r)
 	s.phases(r)
+	s.fleet(r)
 	s.checks(r)
 	s.caveats(r, opt.Verbose)
 	s.breakdown(r)

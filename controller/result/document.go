@@ -23,6 +23,7 @@ type Document struct {
 	Probes        []Probe              `json:"probes"`
 	Caveats       []metrics.Caveat     `json:"caveats"`
 	Histograms    map[string]Histogram `json:"histograms"`
+	Fleet         *Fleet               `json:"fleet,omitempty"` // nil in documents of before there were fleets
 }
 
 // Run is how and by whom the numbers were obtained.

@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"encoding/binary"
 	"encoding/hex"
+	"sync"
 )
 
 // Digest returns the SHA-256, in hex, of the decisions on the operations
@@ -25,8 +26,13 @@ func (s *Schedule) Digest(from, to uint64, attempts uint32) string {
 // Digest returns the SHA-256, in hex, of a fixed set of draws and decisions:
 // words of every lane at coordinates that use all bits, mapped integers, kinds,
 // windows and bursts. An agent sends it when it joins; one that computes
-// another value would inject other faults under the same seed and is refused.
-func Digest() string {
+// another value would inject other faults under the same seed and is refused. It
+// takes milliseconds the first time and nothing afterwards.
+func Digest() string { return ownDigest() }
+
+var ownDigest = sync.OnceValue(digest)
+
+func digest() string {
 	h := sha256.New()
 	for _, seed := range []string{"", "42", "déjà vu"} {
 		stream := New(seed)

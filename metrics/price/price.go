@@ -1,6 +1,7 @@
 package price
 
 import (
+	"encoding/json"
 	"fmt"
 	"maps"
 	"regexp"
@@ -91,4 +92,26 @@ func asOf(date string) string {
 		return "undated"
 	}
 	return "as of " + date
+}
+
+// stored is a Table as it is kept with a run.
+type stored struct {
+	AsOf   string          `json:"as_of,omitempty"`
+	Source string          `json:"source"`
+	Rates  map[string]Rate `json:"rates"`
+}
+
+// MarshalJSON keeps the rates too.
+func (t *Table) MarshalJSON() ([]byte, error) {
+	return json.Marshal(stored{t.AsOf, t.Source, t.rates})
+}
+
+// UnmarshalJSON reads what MarshalJSON wrote.
+func (t *Table) UnmarshalJSON(data []byte) error {
+	var s stored
+	if err := json.Unmarshal(data, &s); err != nil {
+		return err
+	}
+	*t = Table{AsOf: s.AsOf, Source: s.Source, rates: s.Rates}
+	return nil
 }

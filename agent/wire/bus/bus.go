@@ -1,5 +1,6 @@
 // Package bus is both ends of NATS: what a controller and an agent do with
-// units, results, heartbeats and control messages. Nothing else uses nats.go.
+// units, results, leases, heartbeats and control messages. Nothing else uses
+// nats.go.
 //
 // A unit waits in a work queue and is handed to one agent at a time; its result
 // is published before it is acknowledged, and a result is deduplicated by
@@ -12,8 +13,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"net/url"
-	"strings"
 	"sync"
 	"time"
 
@@ -25,62 +24,26 @@ import (
 
 // Bus is one connection.
 type Bus struct {
-	nc *nats.Conn
-	js jetstream.JetStream
+	nc   *nats.Conn
+	js   jetstream.JetStream
+	name string // of the owner, in errors
+	// imported is the JetStream API of another account, for agents that have one
+	// of their own.
+	imported jetstream.JetStream
 }
 
-// InProcess connects to a server inside this process, without a socket.
-func InProcess(name string, server nats.InProcessConnProvider) (*Bus, error) {
-	nc, err := nats.Connect("", nats.Name(name), nats.InProcessServer(server))
-	if err != nil {
-		return nil, fmt.Errorf("connect in process: %w", err)
-	}
-	return open(nc)
-}
+// ErrGone is returned by requests to an agent or a controller that is not
+// connected: nobody listens. One that hangs does not answer instead.
+var ErrGone = errors.New("not connected")
 
-// Connect dials the servers of a fleet.
-func Connect(name, urls string) (*Bus, error) {
-	nc, err := nats.Connect(urls, nats.Name(name), nats.MaxReconnects(-1), nats.ReconnectWait(250*time.Millisecond))
-	if err != nil {
-		return nil, fmt.Errorf("connect to NATS at %s: %w", redact(urls), hideURL(err))
-	}
-	return open(nc)
-}
-
-// redact hides the user, password or token of each of the servers' URLs. It
-// cuts text, since a URL that cannot be parsed may hold a secret too.
-func redact(urls string) string {
-	servers := strings.Split(urls, ",")
-	for i, s := range servers {
-		at := strings.LastIndex(s, "@")
-		if at < 0 {
-			continue
-		}
-		scheme := ""
-		if end := strings.Index(s, "://"); end >= 0 && end < at {
-			scheme = s[:end+len("://")]
-		}
-		servers[i] = scheme + "***@" + s[at+1:]
-	}
-	return strings.Join(servers, ",")
-}
-
-// hideURL replaces an error that quotes the URL it could not parse.
-func hideURL(err error) error {
-	var bad *url.Error
-	if errors.As(err, &bad) {
-		return errors.New("not a URL: write nats://USER:PASSWORD@HOST:4222, with special characters percent-encoded")
-	}
-	return err
-}
-
-func open(nc *nats.Conn) (*Bus, error) {
+func open(nc *nats.Conn, name string) (*Bus, error) {
 	js, err := jetstream.New(nc)
-	if err != nil {
+	imported, importErr := jetstream.NewWithAPIPrefix(nc, wire.APIPrefix)
+	if err := errors.Join(err, importErr); err != nil {
 		nc.Close()
 		return nil, fmt.Errorf("open JetStream: %w", err)
 	}
-	return &Bus{nc: nc, js: js}, nil
+	return &Bus{nc: nc, js: js, imported: imported, name: name}, nil
 }
 
 // Close flushes and ends the connection.
@@ -89,49 +52,48 @@ func (b *Bus) Close() {
 	b.nc.Close()
 }
 
-// Setup creates the streams and the fleet registry; it may be called again.
-func (b *Bus) Setup(ctx context.Context, storage Storage) error {
-	kind := jetstream.MemoryStorage
-	if storage == Files {
-		kind = jetstream.FileStorage
-	}
-	_, err := b.js.CreateOrUpdateStream(ctx, jetstream.StreamConfig{
-		Name: wire.UnitStream, Subjects: []string{wire.UnitSubjects}, Retention: jetstream.WorkQueuePolicy,
-		Storage: kind, Duplicates: wire.DedupeWindow, MaxAge: wire.UnitTTL,
-	})
-	if err != nil {
-		return fmt.Errorf("create stream %s: %w", wire.UnitStream, err)
-	}
-	_, err = b.js.CreateOrUpdateStream(ctx, jetstream.StreamConfig{
-		Name: wire.ResultStream, Subjects: []string{wire.ResultSubjects}, Retention: jetstream.LimitsPolicy,
-		Storage: kind, Duplicates: wire.DedupeWindow, MaxAge: wire.ResultTTL,
-	})
-	if err != nil {
-		return fmt.Errorf("create stream %s: %w", wire.ResultStream, err)
-	}
-	_, err = b.js.CreateOrUpdateKeyValue(ctx, jetstream.KeyValueConfig{
-		Bucket: wire.AgentBucket, TTL: 3 * wire.Heartbeat, LimitMarkerTTL: time.Second, Storage: jetstream.MemoryStorage,
-	})
-	if err != nil {
-		return fmt.Errorf("create bucket %s: %w", wire.AgentBucket, err)
-	}
-	return nil
-}
+// Connected reports whether the connection stands at the moment.
+func (b *Bus) Connected() bool { return b.nc.IsConnected() }
 
-// Storage of the streams.
-type Storage int
+// Closed reports whether the connection is given up for good.
+func (b *Bus) Closed() bool { return b.nc.IsClosed() }
 
-const (
-	Memory Storage = iota // gone with the server: an embedded run
-	Files
-)
+// Reconnects is how often the connection was lost and made again.
+func (b *Bus) Reconnects() uint64 { return b.nc.Stats().Reconnects }
 
+// publish sends without an acknowledgement.
 func (b *Bus) publish(subject string, v any) error {
 	data, err := json.Marshal(v)
 	if err != nil {
 		return fmt.Errorf("encode %T: %w", v, err)
 	}
 	return b.nc.Publish(subject, data)
+}
+
+// request sends v and decodes the answer.
+func request[T any](ctx context.Context, b *Bus, subject string, v any) (answer T, err error) {
+	data, err := json.Marshal(v)
+	if err != nil {
+		return answer, fmt.Errorf("encode %T: %w", v, err)
+	}
+	m, err := b.nc.RequestWithContext(ctx, subject, data)
+	switch {
+	case errors.Is(err, nats.ErrNoResponders):
+		return answer, ErrGone
+	case err != nil:
+		return answer, err
+	}
+	if err := json.Unmarshal(m.Data, &answer); err != nil {
+		return answer, fmt.Errorf("malformed answer: %w", err)
+	}
+	return answer, nil
+}
+
+// respond answers a request; a lost answer is covered by the asker's deadline.
+func respond(m *nats.Msg, v any) {
+	if data, err := json.Marshal(v); err == nil {
+		_ = m.Respond(data)
+	}
 }
 
 // subscribe decodes every message of a subject; a malformed one is dropped, as

@@ -47,6 +47,9 @@ func Start(ctx context.Context, n int, version string) (*Embedded, error) {
 	if err := b.Setup(ctx, bus.Memory); err != nil {
 		return nil, errors.Join(err, e.Stop())
 	}
+	if err := b.OpenQueue(ctx, wire.QueueName(wire.DefaultPool, schedule.Digest())); err != nil {
+		return nil, errors.Join(err, e.Stop())
+	}
 	if err := e.agents(ctx, n, version); err != nil {
 		return nil, errors.Join(err, e.Stop())
 	}

@@ -13,7 +13,10 @@ import (
 	"ordeal/agent/wire"
 	"ordeal/agent/wire/bus"
 	"ordeal/controller/dispatch"
+	"ordeal/controller/lead"
+	"ordeal/controller/merge"
 	"ordeal/controller/plan"
+	"ordeal/controller/roster"
 )
 
 func TestStartAndStop(t *testing.T) {
@@ -22,10 +25,14 @@ func TestStartAndStop(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	agents, err := e.Bus.Agents(t.Context())
-	if err != nil || len(agents) != 3 {
-		t.Errorf("%d agents, %v; want 3 that have announced themselves", len(agents), err)
+	r, err := roster.Open(t.Context(), e.Bus)
+	if err != nil {
+		t.Fatal(err)
 	}
+	if fit, refused := r.Members(wire.DefaultPool, roster.Selector{}); len(fit) != 3 {
+		t.Errorf("%d agents, refused %v; want 3 that have announced themselves", len(fit), refused)
+	}
+	r.Close()
 	if err := e.Stop(); err != nil {
 		t.Error(err)
 	}
@@ -75,9 +82,28 @@ func TestTwoRunsShareTheFleet(t *testing.T) {
 	runs.Wait()
 }
 
+// sink keeps what a stage brings.
+type sink []*wire.Result
+
+func (s *sink) Planned([]wire.Unit) {}
+func (s *sink) Add(r *wire.Result)  { *s = append(*s, r) }
+func (s *sink) Gang(merge.Gang)     {}
+func (s *sink) Lost(string)         {}
+
 // gangs runs n gang stages, one after the other, of a run of their own.
 func gangs(ctx context.Context, b *bus.Bus, run string, n int) (err error) {
-	d, err := dispatch.New(ctx, b, run, wire.DefaultPool)
+	leader, err := lead.Create(ctx, lead.Options{Bus: b, Record: wire.Run{ID: run}})
+	if err != nil {
+		return err
+	}
+	defer leader.Close()
+	fleet, err := roster.Open(ctx, b)
+	if err != nil {
+		return err
+	}
+	defer fleet.Close()
+	d, err := dispatch.New(ctx, dispatch.Options{Bus: b, Roster: fleet, Run: run, Pool: wire.DefaultPool, Generation: 1, Sure: leader.Sure,
+		LeaseTTL: wire.LeaseTTL, Record: func(context.Context, wire.GangRecord) error { return nil }, Sent: func(string) int64 { return 0 }})
 	if err != nil {
 		return err
 	}
@@ -89,8 +115,8 @@ func gangs(ctx context.Context, b *bus.Bus, run string, n int) (err error) {
 			Call: wire.CallSpec{Tools: []wire.ToolCall{{Name: "echo", Args: []byte(`{"query":"x"}`)}}},
 			Load: &wire.Load{Workers: 6, Level: 6, Stage: ops},
 		}}}
-		results, err := d.Stage(ctx, &st)
-		if err != nil {
+		var results sink
+		if err := d.Stage(ctx, &st, &results); err != nil {
 			return err
 		}
 		calls := int64(0)

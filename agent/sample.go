@@ -1,0 +1,134 @@
+package agent
+
+import (
+	"sync"
+	"time"
+
+	"ordeal/agent/wire"
+	"ordeal/metrics"
+)
+
+// sampleEvery is how often a unit at work says how far it is.
+const sampleEvery = 200 * time.Millisecond
+
+// sampler tells whoever watches how far a unit is and what was observed of it, in
+// pieces that add up to its tally. The load hands over what it has counted every
+// few hundred calls and never waits for the network: what cannot be sent is part
+// of the next piece.
+type sampler struct {
+	agent *Agent
+	run   string
+	quit  chan struct{}
+	gone  chan struct{}
+
+	mu    sync.Mutex
+	now   wire.Progress
+	dirty bool // now says more than was sent
+	piece piece
+	spare piece // empty; its memory is used again
+}
+
+// piece is what was observed since the last one was sent.
+type piece struct {
+	since     time.Time
+	tally     metrics.Tally // outcomes and durations only
+	tokensIn  int64
+	tokensOut int64
+}
+
+// sample begins to tell about a unit. end must follow.
+func (a *Agent) sample(u *wire.Unit) *sampler {
+	s := &sampler{agent: a, run: u.Run, quit: make(chan struct{}), gone: make(chan struct{}),
+		now: wire.Progress{Stage: u.Stage, Unit: u.ID, Agent: a.opt.ID}}
+	s.piece.since = time.Now()
+	go func() {
+		defer close(s.gone)
+		s.send()
+	}()
+	return s
+}
+
+// end sends what is left.
+func (s *sampler) end() { close(s.quit); <-s.gone }
+
+// add is the load's side.
+func (s *sampler) add(done, errs int64, seen *metrics.Tally) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.now.Done, s.now.Errors, s.dirty = done, errs, true
+	if seen != nil {
+		s.piece.add(seen)
+	}
+}
+
+func (p *piece) add(t *metrics.Tally) {
+	if p.tally.Outcomes == nil {
+		p.tally.Outcomes = metrics.Counts{}
+	}
+	for outcome, n := range t.Outcomes {
+		p.tally.Outcomes[outcome] += n
+	}
+	p.tally.Latency.Merge(&t.Latency)
+	p.tally.Failed.Merge(&t.Failed)
+	p.tally.TimedOut.Merge(&t.TimedOut)
+	p.tokensIn += t.TokensIn.Sum()
+	p.tokensOut += t.TokensOut.Sum()
+}
+
+// merge adds a piece that could not be sent back to the one after it.
+func (p *piece) merge(older *piece) {
+	p.add(&older.tally)
+	p.since = older.since
+	p.tokensIn += older.tokensIn
+	p.tokensOut += older.tokensOut
+}
+
+func (p *piece) reset(now time.Time) {
+	p.tally.Reset()
+	p.since, p.tokensIn, p.tokensOut = now, 0, 0
+}
+
+func (s *sampler) send() {
+	tick := time.NewTicker(sampleEvery)
+	defer tick.Stop()
+	for {
+		select {
+		case <-tick.C:
+			s.once(false)
+		case <-s.quit:
+			s.once(true)
+			return
+		}
+	}
+}
+
+// once sends a piece if there is one. The load waits for the exchange of two
+// pieces, not for the coding or the sending of one.
+func (s *sampler) once(last bool) {
+	s.mu.Lock()
+	if !s.dirty {
+		s.mu.Unlock()
+		return
+	}
+	now := time.Now()
+	p := s.piece
+	s.piece, s.dirty = s.spare, false
+	s.piece.since = now
+	progress := s.now
+	s.mu.Unlock()
+	if len(p.tally.Outcomes) > 0 {
+		progress.Sample = &wire.Sample{Span: now.Sub(p.since), Outcomes: p.tally.Outcomes, Latency: p.tally.Latency, TokensIn: p.tokensIn, TokensOut: p.tokensOut}
+	}
+	err := s.agent.bus.PublishProgress(s.run, progress)
+	if err == nil || last {
+		s.agent.opt.Metrics.Operations(&p.tally)
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if err != nil {
+		s.piece.merge(&p)
+		s.dirty = true
+	}
+	p.reset(now)
+	s.spare = p
+}

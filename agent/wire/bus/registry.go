@@ -1,0 +1,225 @@
+package bus
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+
+	"ordeal/agent/wire"
+)
+
+// Announce puts the agent into the fleet registry until three heartbeats pass
+// without a renewal. It writes to the agent's own key and reads nothing: an
+// agent may do no more.
+func (b *Bus) Announce(ctx context.Context, h wire.Hello) error {
+	data, err := json.Marshal(h)
+	if err != nil {
+		return fmt.Errorf("encode agent %s: %w", h.ID, err)
+	}
+	if _, err := b.js.Publish(ctx, wire.RegistrySubject(h.ID), data); err != nil {
+		return fmt.Errorf("announce agent %s: %w", h.ID, err)
+	}
+	return nil
+}
+
+// Leave takes the agent out of the registry.
+func (b *Bus) Leave(ctx context.Context, id string) error {
+	m := nats.NewMsg(wire.RegistrySubject(id))
+	m.Header.Set("KV-Operation", "DEL") // of the key-value layout, ADR-8
+	if _, err := b.js.PublishMsg(ctx, m); err != nil {
+		return fmt.Errorf("take agent %s out of the registry: %w", id, err)
+	}
+	return nil
+}
+
+// Seen is an agent with the time of its last heartbeat, by the server's clock.
+type Seen struct {
+	wire.Hello
+	At time.Time
+}
+
+// Fleet is a live copy of the registry.
+type Fleet struct {
+	bus  *Bus
+	stop func()
+
+	mu         sync.Mutex
+	agents     map[string]entry
+	lost       map[string]Seen
+	changed    chan struct{} // closed by the next change
+	reconnects uint64        // of the connection, at the last look
+}
+
+// entry of an agent, and when it was renewed by this process's clock.
+type entry struct {
+	Seen
+	heard time.Time
+}
+
+const (
+	// silence is how long an agent may be silent before it counts as lost: the
+	// time for which the server keeps its entry.
+	silence = 3 * wire.Heartbeat
+	// lookEvery is how often silent agents are looked for.
+	lookEvery = wire.Heartbeat / 4
+	// keptLost bounds how many lost agents a Fleet remembers.
+	keptLost = 1024
+)
+
+// Fleet follows the registry until Close; what stands there at the moment is in
+// it when it returns.
+func (b *Bus) Fleet(ctx context.Context) (*Fleet, error) {
+	kv, err := b.js.KeyValue(ctx, wire.AgentBucket)
+	if errors.Is(err, jetstream.ErrBucketNotFound) {
+		return nil, fmt.Errorf("no fleet registry on this server: %w", err)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("open the fleet registry: %w", err)
+	}
+	watching, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	watch, err := kv.WatchAll(watching)
+	if err != nil {
+		cancel()
+		return nil, fmt.Errorf("watch the fleet registry: %w", err)
+	}
+	f := &Fleet{bus: b, agents: map[string]entry{}, lost: map[string]Seen{}, changed: make(chan struct{}), reconnects: b.Reconnects()}
+	complete, done := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(done)
+		f.follow(watch.Updates(), complete)
+	}()
+	f.stop = func() { _ = watch.Stop(); cancel(); <-done }
+	select {
+	case <-complete:
+		return f, nil
+	case <-ctx.Done():
+		f.stop()
+		return nil, fmt.Errorf("read the fleet registry: %w", context.Cause(ctx))
+	}
+}
+
+func (f *Fleet) follow(updates <-chan jetstream.KeyValueEntry, complete chan<- struct{}) {
+	look := time.NewTicker(lookEvery)
+	defer look.Stop()
+	for {
+		select {
+		case e, ok := <-updates:
+			switch {
+			case !ok:
+				return
+			case e != nil:
+				f.update(e)
+			case complete != nil: // all that was there has been sent
+				f.backdate()
+				close(complete)
+				complete = nil
+			}
+		case now := <-look.C:
+			f.expire(now)
+		}
+	}
+}
+
+// update takes a change over. What is no entry of the agent whose key it has is
+// passed over.
+func (f *Fleet) update(e jetstream.KeyValueEntry) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	var h wire.Hello
+	switch {
+	case e.Operation() != jetstream.KeyValuePut:
+		delete(f.agents, e.Key())
+		delete(f.lost, e.Key())
+	case json.Unmarshal(e.Value(), &h) == nil && h.ID == e.Key():
+		f.agents[e.Key()] = entry{Seen{Hello: h, At: e.Created()}, time.Now()}
+		delete(f.lost, e.Key())
+	default:
+		return
+	}
+	f.tell()
+}
+
+// backdate gives the entries that were there at the beginning the age they have
+// by the server's clock, of which the newest entry shows the time.
+func (f *Fleet) backdate() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	var newest time.Time
+	for _, e := range f.agents {
+		if e.At.After(newest) {
+			newest = e.At
+		}
+	}
+	for id, e := range f.agents {
+		e.heard = e.heard.Add(e.At.Sub(newest))
+		f.agents[id] = e
+	}
+}
+
+// expire moves the agents that have been silent for too long to the lost ones.
+// The server drops their entries by itself but does not say so: that would need
+// roll-ups, see registry in setup.go. What this process could not hear while its
+// own connection was down counts as no silence.
+func (f *Fleet) expire(now time.Time) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	deaf := !f.bus.Connected() || f.reconnects != f.bus.Reconnects()
+	f.reconnects = f.bus.Reconnects()
+	for id, e := range f.agents {
+		switch {
+		case deaf:
+			e.heard = now
+			f.agents[id] = e
+		case now.Sub(e.heard) > silence:
+			delete(f.agents, id)
+			if len(f.lost) < keptLost {
+				f.lost[id] = e.Seen
+			}
+			f.tell()
+		}
+	}
+}
+
+// tell is called with mu held.
+func (f *Fleet) tell() {
+	close(f.changed)
+	f.changed = make(chan struct{})
+}
+
+// Agents that stand in the registry, in no order.
+func (f *Fleet) Agents() []Seen {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	all := make([]Seen, 0, len(f.agents))
+	for _, e := range f.agents {
+		all = append(all, e.Seen)
+	}
+	return all
+}
+
+// Lost are the agents, in no order, that have fallen silent while the registry
+// was followed: they did not take their leave, and have not come back.
+func (f *Fleet) Lost() []Seen {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return slices.Collect(maps.Values(f.lost))
+}
+
+// Changed is closed by the next change of the registry, a heartbeat included.
+// Take it before looking, so that no change is missed.
+func (f *Fleet) Changed() <-chan struct{} {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.changed
+}
+
+// Close stops following.
+func (f *Fleet) Close() { f.stop() }

@@ -1,0 +1,145 @@
+package dispatch
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"ordeal/agent/wire"
+)
+
+// hands knows which agent has which unit in hand. What it is told may be lost:
+// then a unit is handed out again after wire.AckWait instead of at once.
+type hands struct {
+	mu    sync.Mutex
+	units map[string]holding
+	begun map[string]int // unit → how often an agent began it and did not give it back
+}
+
+// holding is a unit in an agent's hands.
+type holding struct {
+	agent       string
+	incarnation uint64
+	ack         string
+}
+
+// began notes a delivery and returns how often the unit has been begun.
+func (h *hands) began(e *wire.Event) int {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.units == nil {
+		h.units, h.begun = map[string]holding{}, map[string]int{}
+	}
+	if h.units[e.Unit].incarnation >= e.Incarnation {
+		return h.begun[e.Unit]
+	}
+	h.units[e.Unit] = holding{agent: e.Agent, incarnation: e.Incarnation, ack: e.Ack}
+	h.begun[e.Unit]++
+	return h.begun[e.Unit]
+}
+
+// returned notes that a unit was given back.
+func (h *hands) returned(e *wire.Event) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if held := h.units[e.Unit]; held.agent == e.Agent && held.incarnation == e.Incarnation {
+		delete(h.units, e.Unit)
+		h.begun[e.Unit]--
+	}
+}
+
+// done forgets a unit that has its result.
+func (h *hands) done(unit string) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	delete(h.units, unit)
+	delete(h.begun, unit)
+}
+
+func (h *hands) empty() bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return len(h.units) == 0
+}
+
+// agents that have something in hand.
+func (h *hands) agents() []string {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	seen := map[string]bool{}
+	var ids []string
+	for _, held := range h.units {
+		if !seen[held.agent] {
+			seen[held.agent] = true
+			ids = append(ids, held.agent)
+		}
+	}
+	return ids
+}
+
+// takeFrom takes everything out of an agent's hands and returns where its
+// deliveries are acknowledged.
+func (h *hands) takeFrom(agent string) (acks []string) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for unit, held := range h.units {
+		if held.agent == agent {
+			acks = append(acks, held.ack)
+			delete(h.units, unit)
+		}
+	}
+	return acks
+}
+
+// event notes what an agent says about a unit.
+func (d *Dispatcher) event(done <-chan struct{}, e wire.Event) {
+	switch e.Kind {
+	case wire.Began:
+		if d.hands.began(&e) > wire.MaxBegun {
+			d.poisoned(done, e.Unit)
+		}
+	case wire.Returned:
+		d.hands.returned(&e)
+	case wire.Unstored:
+		d.unstorable(&e)
+	}
+}
+
+// poisoned ends a unit that no agent could finish.
+func (d *Dispatcher) poisoned(done <-chan struct{}, unit string) {
+	ctx, cancel := context.WithTimeout(context.Background(), closeWait)
+	defer cancel()
+	_ = d.opt.Bus.Remove(ctx, d.queue, d.opt.Run, unit) // it is poison with or without: its result counts once
+	d.deliver(done, poison(d.opt.Run, unit))
+}
+
+// unstorable warns of a result that found no room, and ends the run when that
+// lasts.
+func (d *Dispatcher) unstorable(e *wire.Event) {
+	d.mu.Lock()
+	first, known := d.unstored[e.Unit]
+	if !known {
+		first = time.Now()
+		d.unstored[e.Unit] = first
+	}
+	d.mu.Unlock()
+	if !known {
+		d.warn("agent %s cannot store the result of unit %s yet: %s", e.Agent, e.Unit, e.Reason)
+	}
+	if time.Since(first) < storeWait {
+		return
+	}
+	select {
+	case d.trouble <- errors.Join(fmt.Errorf("agent %s could not store a result for %v: %s", e.Agent, storeWait, e.Reason),
+		errors.New("  free space for JetStream, or raise the limits of stream "+wire.ResultStream+"; then ordeal runs resume "+d.opt.Run)):
+	default: // said already
+	}
+}
+
+func (d *Dispatcher) stored(unit string) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	delete(d.unstored, unit)
+}

@@ -1,0 +1,168 @@
+package dispatch
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+
+	"ordeal/agent/wire"
+	"ordeal/agent/wire/bus"
+)
+
+// How presence is found out. An agent whose process is gone has no subscription:
+// the server answers in its place, at once. Two such answers in a row count,
+// and none for a while after a connection was lost, when whole fleets come back.
+const (
+	askEvery   = 100 * time.Millisecond
+	askPerTick = 64 // asked at once; a thousand agents take a second and a half
+	answerWait = time.Second
+	goneTwice  = 2
+	comeBack   = 2 * time.Second // after the controller's own connection was lost
+)
+
+// presence asks the agents that have work whether they are there.
+type presence struct {
+	d    *Dispatcher
+	quit context.CancelFunc
+	done sync.WaitGroup
+	lost chan loss
+
+	mu         sync.Mutex
+	gang       map[string]time.Time // member → when it last answered
+	gone       map[string]int       // agent → answers in a row that nobody was there
+	reconnects uint64
+	since      time.Time // of the last reconnect
+}
+
+// loss is an agent that had work and is not there any more.
+type loss struct {
+	agent string
+	why   string
+}
+
+func newPresence(d *Dispatcher) *presence {
+	ctx, cancel := context.WithCancel(context.Background())
+	p := &presence{d: d, quit: cancel, gone: map[string]int{}, lost: make(chan loss, 4096)}
+	p.done.Go(func() { p.watch(ctx) })
+	return p
+}
+
+func (p *presence) close() { p.quit(); p.done.Wait() }
+
+// members of the gang under way; none ends the watch.
+func (p *presence) members(ids []string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.gang = map[string]time.Time{}
+	for _, id := range ids {
+		p.gang[id] = time.Now()
+	}
+}
+
+func (p *presence) watch(ctx context.Context) {
+	tick := time.NewTicker(askEvery)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+		p.ask(ctx, p.who())
+	}
+}
+
+// who is to be asked: those with units in hand and the members of the gang.
+func (p *presence) who() []string {
+	ids := p.d.hands.agents()
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for id := range p.gang {
+		ids = append(ids, id)
+	}
+	return ids
+}
+
+func (p *presence) ask(ctx context.Context, ids []string) {
+	for len(ids) > 0 {
+		n := min(len(ids), askPerTick)
+		var round sync.WaitGroup
+		for _, id := range ids[:n] {
+			round.Go(func() { p.one(ctx, id) })
+		}
+		round.Wait()
+		ids = ids[n:]
+	}
+}
+
+func (p *presence) one(ctx context.Context, id string) {
+	ctx, cancel := context.WithTimeout(ctx, answerWait)
+	defer cancel()
+	_, err := p.d.opt.Bus.Ask(ctx, id, wire.Request{Kind: wire.Ping})
+	switch {
+	case err == nil:
+		p.answered(id)
+	case errors.Is(err, bus.ErrGone):
+		if p.missing(id) {
+			p.bury(id, "its connection to NATS is gone")
+		}
+	default:
+		p.silent(id)
+	}
+}
+
+func (p *presence) answered(id string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	delete(p.gone, id)
+	if _, member := p.gang[id]; member {
+		p.gang[id] = time.Now()
+	}
+}
+
+// missing counts an answer that nobody was there, and reports whether it decides.
+func (p *presence) missing(id string) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if n := p.d.opt.Bus.Reconnects(); n != p.reconnects {
+		p.reconnects, p.since = n, time.Now()
+	}
+	if time.Since(p.since) < comeBack {
+		return false
+	}
+	p.gone[id]++
+	return p.gone[id] >= goneTwice
+}
+
+// silent counts a member as lost that has not answered for a lease: whatever it
+// does, it may send no more load. While nobody answers, it is the controller's
+// own connection that is lost.
+func (p *presence) silent(id string) {
+	p.mu.Lock()
+	last, member := p.gang[id]
+	p.mu.Unlock()
+	if member && p.d.opt.Bus.Connected() && time.Since(last) > p.d.opt.LeaseTTL {
+		p.bury(id, "it has not answered for "+p.d.opt.LeaseTTL.String())
+	}
+}
+
+// bury hands on what a lost agent had in hand.
+func (p *presence) bury(id, why string) {
+	acks := p.d.hands.takeFrom(id)
+	for _, ack := range acks {
+		_ = p.d.opt.Bus.HandOn(ack) // lost, it is handed out again after wire.AckWait
+		p.d.opt.Meter.UnitRedelivered()
+	}
+	if len(acks) > 0 {
+		p.d.warn("agent %s is lost: %s; %d of its units go to others", id, why, len(acks))
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	delete(p.gone, id)
+	_, member := p.gang[id]
+	delete(p.gang, id)
+	if member || len(acks) > 0 {
+		p.lost <- loss{id, why}
+	}
+}
