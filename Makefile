@@ -1,7 +1,7 @@
 # The two commands that matter: `go run ./cmd/ordeal scan mock:degraded` and
 # `make test`. Everything else is for whoever changes the code.
 
-.PHONY: build test peers vet lint fuzz bench golden
+.PHONY: build test peers vet lint fuzz bench golden deploy kube-e2e faults
 
 build:
 	go build -o bin/ ./cmd/...
@@ -11,10 +11,10 @@ peers:
 	./testdata/peers/install.sh
 
 test: peers
-	go test -race ./...
+	go test -race ./... ./testdata/fleettest
 
 vet:
-	go vet ./...
+	go vet ./... ./testdata/fleettest/...
 
 lint:
 	@test -z "$$(gofmt -l $$(git ls-files '*.go'))" || { echo "not gofmt-ed:"; gofmt -l $$(git ls-files '*.go'); exit 1; }
@@ -26,6 +26,17 @@ fuzz:
 
 bench:
 	go test -run '^$$' -bench . -benchmem ./...
+
+# Every fault of a fleet at its full length and number: half an hour.
+faults:
+	ORDEAL_FAULTS=full go test ./cmd/ordeal -run TestFault -timeout 90m -v
+
+# Manifests, dashboards and alerts; a real control plane, ten minutes to build.
+deploy:
+	./testdata/deploy/check.sh
+	cd deploy/prometheus/check && go test ./...
+kube-e2e:
+	./hack/kube-e2e/run.sh
 
 golden:
 	go test ./controller/report -update

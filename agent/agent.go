@@ -142,13 +142,16 @@ func (a *Agent) live(ctx context.Context, joined func()) error {
 
 // pullAll joins the queue of every pool and starts to work it.
 func (a *Agent) pullAll(ctx context.Context, loops *sync.WaitGroup, joined func()) error {
-	var queues []*bus.Queue
-	for _, pool := range a.opt.Pools {
+	queues := make([]*bus.Queue, len(a.opt.Pools))
+	for i, pool := range a.opt.Pools {
 		queue, err := a.join(ctx, wire.QueueName(pool, a.opt.Digest))
 		if err != nil || queue == nil {
+			for _, joined := range queues[:i] {
+				joined.Close()
+			}
 			return err
 		}
-		queues = append(queues, queue)
+		queues[i] = queue
 	}
 	for _, queue := range queues {
 		loops.Go(func() { a.pull(ctx, queue) })

@@ -20,6 +20,7 @@ const (
 // pull works the units of one queue, one at a time, while the agent has nothing
 // else in hand.
 func (a *Agent) pull(ctx context.Context, queue *bus.Queue) {
+	defer queue.Close()
 	for a.idle(ctx) {
 		d, err := queue.Next(ctx, pullWait)
 		switch {

@@ -211,21 +211,21 @@ func TestUnmeteredAgain(t *testing.T) {
 func BenchmarkTake(b *testing.B) {
 	term := &term{}
 	term.end.Store(after(time.Now(), time.Hour))
-	r := &run{ration: &ration{poke: func() {}}}
+	r := &ration{poke: func() {}}
 	for _, v := range []struct {
 		name    string
 		timed   bool
 		metered bool
 	}{{"virtual", false, false}, {"real", true, false}, {"metered", true, true}} {
 		b.Run(v.name, func(b *testing.B) {
-			w := &work{run: r, term: term, timed: v.timed}
-			r.ration.metered.Store(v.metered)
-			r.ration.left = int64(b.N) + 1
+			w := &work{ration: r, term: term, timed: v.timed}
+			r.metered.Store(v.metered)
+			r.left = int64(b.N) + 1
 			for b.Loop() {
 				if _, err := w.Take(b.Context()); err != nil {
 					b.Fatal(err)
 				}
-				r.ration.left++
+				r.left++
 			}
 		})
 	}

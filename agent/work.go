@@ -14,6 +14,7 @@ import (
 type work struct {
 	ctx    context.Context // ends with the term, the run, or its own cause
 	run    *run
+	ration *ration
 	term   *term
 	cancel context.CancelCauseFunc
 	unlink func() bool
@@ -28,7 +29,7 @@ func (r *run) begin(ctx context.Context) (*work, error) {
 	if err != nil {
 		return nil, err
 	}
-	w := &work{run: r, term: t, timed: true}
+	w := &work{run: r, ration: r.ration, term: t, timed: true}
 	w.ctx, w.cancel = context.WithCancelCause(t.ctx)
 	w.unlink = context.AfterFunc(ctx, func() { w.cancel(context.Cause(ctx)) })
 	return w, nil
@@ -42,9 +43,9 @@ func (w *work) end() {
 
 // Take implements probe.Leave.
 func (w *work) Take(ctx context.Context) (waited time.Duration, err error) {
-	if w.run.ration.metered.Load() {
+	if w.ration.metered.Load() {
 		begun := time.Now()
-		if err := w.run.ration.take(ctx); err != nil {
+		if err := w.ration.take(ctx); err != nil {
 			return 0, w.note(err)
 		}
 		waited = time.Since(begun)
@@ -60,7 +61,7 @@ func (w *work) Check() error {
 	if err := w.term.check(); err != nil {
 		return err
 	}
-	return w.note(w.run.ration.over())
+	return w.note(w.ration.over())
 }
 
 // note remembers that the work ended because its calls were spent.
@@ -73,14 +74,14 @@ func (w *work) note(err error) error {
 }
 
 // Dry implements probe.Quota.
-func (w *work) Dry() bool { return w.run.ration.isDry() }
+func (w *work) Dry() bool { return w.ration.isDry() }
 
 // Seen implements probe.Quota.
 func (w *work) Seen(s wire.QuotaSignal) { w.run.lease.quota(s) }
 
 // Pause implements probe.Quota.
 func (w *work) Pause() (number uint64, end time.Time) {
-	if p := w.run.ration.pause.Load(); p != nil {
+	if p := w.ration.pause.Load(); p != nil {
 		return p.number, p.end
 	}
 	return 0, time.Time{}

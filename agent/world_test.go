@@ -172,7 +172,9 @@ func (w *world) queue() *bus.Queue {
 // next is the next unit of the queue; nil when none comes within wait.
 func (w *world) next(wait time.Duration) *bus.Delivery {
 	w.t.Helper()
-	d, err := w.queue().Next(w.t.Context(), wait)
+	q := w.queue()
+	defer q.Close()
+	d, err := q.Next(w.t.Context(), wait)
 	if err != nil {
 		w.t.Fatal(err)
 	}

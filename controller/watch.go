@@ -38,6 +38,7 @@ type watch struct {
 	event Event
 	units map[string]seen // of the stage under way
 	calls map[string]int64
+	clean map[string]bool // stages that send plain load
 	live  *guard.Live
 	cost  *guard.Cost
 	pace  pace
@@ -48,7 +49,7 @@ type seen struct{ done, errs int64 }
 
 // newWatch listens, and ends the run through stop when a condition is met.
 func newWatch(r *run) (*watch, error) {
-	w := &watch{observe: r.opt.Observe, meter: r.opt.Meter, began: time.Now(), units: map[string]seen{}, calls: map[string]int64{}, live: guard.NewLive(r.opt.StopWhen, 0)}
+	w := &watch{observe: r.opt.Observe, meter: r.opt.Meter, began: time.Now(), units: map[string]seen{}, calls: map[string]int64{}, clean: map[string]bool{}, live: guard.NewLive(r.opt.StopWhen, 0)}
 	if r.opt.MaxCost > 0 {
 		rate, err := costRate(&r.opt)
 		if err != nil {
@@ -122,6 +123,7 @@ func (w *watch) begin(st *plan.Stage) {
 	defer w.mu.Unlock()
 	w.event = Event{Phase: st.Phase, Probe: st.Probe, Stage: st.Name, Total: st.Operations()}
 	w.units = map[string]seen{}
+	w.clean[st.Name] = st.Units[0].Load != nil && st.Units[0].Faults == nil
 	w.show()
 }
 
@@ -138,7 +140,10 @@ func (w *watch) progress(p wire.Progress) {
 	defer w.mu.Unlock()
 	now := time.Since(w.began)
 	if s := p.Sample; s != nil {
-		w.live.Add(now, guard.Sample{Outcomes: s.Outcomes, Latency: s.Latency})
+		// Under faults and malformed calls a failure is what the run came for.
+		if w.clean[p.Stage] {
+			w.live.Add(now, guard.Sample{Outcomes: s.Outcomes, Latency: s.Latency})
+		}
 		w.pace.add(now, s.Outcomes.Total())
 		if w.cost != nil {
 			w.cost.Spend(w.price.Cost(s.TokensIn, s.TokensOut, 0))

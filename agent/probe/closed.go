@@ -24,7 +24,7 @@ func (l *load) closed(ctx context.Context, res *wire.Result) error {
 	if err != nil {
 		return err
 	}
-	if err := l.begin(ctx); err != nil {
+	if err := l.begin(ctx, workers...); err != nil {
 		return err
 	}
 	meter := startMeter(l.env, false)
@@ -66,6 +66,7 @@ func (l *load) prepare(ctx context.Context, n int) ([]*worker, error) {
 	wg.Wait()
 	in := slices.ContainsFunc(errs, func(err error) bool { return err == nil })
 	if !in || ctx.Err() != nil {
+		l.count(workers)
 		return nil, errors.Join(errs...)
 	}
 	for i, err := range errs {

@@ -46,6 +46,7 @@ func contract(ctx context.Context, env *Env, u *wire.Unit, res *wire.Result, pro
 		return err
 	}
 	res.Contract = c.result
+	defer func() { res.Calls = c.calls }()
 	c.result.Total, c.result.LeftOut = len(set.Cases)+set.LeftOut, set.LeftOut
 	crashes := int64(0)
 	for i := u.Ops.From; i < min(u.Ops.To, uint64(len(set.Cases))) && ctx.Err() == nil; i++ {
@@ -61,7 +62,6 @@ func contract(ctx context.Context, env *Env, u *wire.Unit, res *wire.Result, pro
 		}
 		progress(int64(len(c.result.Cases)), crashes, nil)
 	}
-	res.Calls = c.calls
 	return nil
 }
 

@@ -45,12 +45,19 @@ func (m *may) take(ctx context.Context) (waited time.Duration, err error) {
 	if m.leave == nil {
 		return 0, nil
 	}
-	if m.occupancy != nil && m.quota != nil && m.quota.Dry() {
+	return m.ask(ctx)
+}
+
+func (m *may) ask(ctx context.Context) (waited time.Duration, err error) {
+	wait := m.occupancy != nil && m.quota != nil && m.quota.Dry()
+	if wait {
 		m.occupancy.enter()
-		defer m.occupancy.leave()
 	}
 	if waited, err = m.leave.Take(ctx); err != nil {
 		m.over = true
+	}
+	if wait {
+		m.occupancy.leave()
 	}
 	return waited, err
 }

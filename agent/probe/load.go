@@ -55,10 +55,11 @@ func runLoad(ctx context.Context, env *Env, u *wire.Unit, res *wire.Result, prog
 }
 
 // begin ends the preparations: it waits for the others of a gang and starts the
-// clock.
-func (l *load) begin(ctx context.Context) error {
+// clock. Without a beginning the calls of the warm-up are all there is.
+func (l *load) begin(ctx context.Context, workers ...*worker) error {
 	if l.env.Ready != nil {
 		if err := l.env.Ready(ctx); err != nil {
+			l.count(workers)
 			return err
 		}
 	}
@@ -66,6 +67,16 @@ func (l *load) begin(ctx context.Context) error {
 	runtime.Gosched() // shares of other agents in this process, which are due now, start their clocks first
 	l.gate = newGate(l.unit.Load, l.env.Quota)
 	return nil
+}
+
+// count adds the calls that workers have made so far.
+func (l *load) count(workers []*worker) {
+	for _, w := range workers {
+		if w != nil {
+			l.sent += w.sent
+			w.sent = 0
+		}
+	}
 }
 
 // add moves what a worker has counted into the unit's tally.
@@ -141,10 +152,10 @@ func (w *worker) start() {
 func (w *worker) warmUp(ctx context.Context, first, workers int) {
 	plain := w.caller
 	plain.label, plain.layer = warmupLabel, faultproxy.Layer{Clock: &faultproxy.VirtualClock{}}
+	defer func() { w.sent = plain.sent }()
 	for op := first; op < w.load.unit.Load.Warmup && ctx.Err() == nil && !plain.may.over; op += workers {
 		plain.attempt(ctx, uint64(op), 0)
 	}
-	w.sent = plain.sent
 }
 
 // call makes one measured call that is late behind its intended start.

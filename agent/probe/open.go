@@ -34,7 +34,7 @@ func (l *load) open(ctx context.Context, res *wire.Result) error {
 	if err != nil {
 		return err
 	}
-	if err := l.begin(ctx); err != nil {
+	if err := l.begin(ctx, workers...); err != nil {
 		return err
 	}
 	meter := startMeter(l.env, true)
@@ -210,7 +210,7 @@ func (l *load) openVirtual(ctx context.Context, shape pace.Constant) error {
 		return err
 	}
 	w.warmUp(ctx, 0, 1)
-	if err := l.begin(ctx); err != nil {
+	if err := l.begin(ctx, w); err != nil {
 		return err
 	}
 	w.start()

@@ -201,3 +201,7 @@ func (s *spy) denominators() denominators {
 	}
 	return d
 }
+
+func (d denominators) String() string {
+	return fmt.Sprintf("%d operations reissued, %d results ignored", d.reissued, d.ignored)
+}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"slices"
 	"testing"
 	"time"
 
@@ -44,7 +45,13 @@ func (w *world) join(name, url string) {
 // scan begins a scan under a lease of faultTTL; report waits for its document.
 func (w *world) scan(args ...string) *fleettest.Proc {
 	w.t.Helper()
-	return fleettest.Scan(w.t, w.nats.URL(), append(args, "--lease-ttl", faultTTL.String(), "--json")...)
+	return scanAt(w.t, w.nats.URL(), args...)
+}
+
+// scanAt is scan over another way to the server.
+func scanAt(t *testing.T, url string, args ...string) *fleettest.Proc {
+	t.Helper()
+	return fleettest.Scan(t, url, append(slices.Clone(args), "--lease-ttl", faultTTL.String(), "--json")...)
 }
 
 // report waits for a command that must succeed and returns what it measured.

@@ -2,6 +2,7 @@ package lead
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"strings"
@@ -84,24 +85,52 @@ func TestSureEndsWithTheLease(t *testing.T) {
 	})
 }
 
-// A request that waited in a stopped process is looked at by the clock of the
-// moment, before any renewal.
+// Requests and orders that waited in a stopped process are looked at by the clock
+// of the moment, before any renewal.
 func TestWokenLeaderIsSilent(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
 		c := w.create(nil)
 		c.link.freeze()
 		time.Sleep(wire.LeaseTTL)
-		heard := make(chan wire.Grant, 1)
+		asked, ordered := make(chan wire.Grant, 1), make(chan wire.Order, 1)
 		go func() {
 			g, _ := w.ask(wire.Ask{})
-			heard <- g
+			asked <- g
+		}()
+		go func() {
+			ctx, cancel := context.WithTimeout(t.Context(), wire.AskWait)
+			defer cancel()
+			o, _ := w.bus.SendOrder(ctx, "r1", wire.Order{Kind: wire.OrderHalt})
+			ordered <- o
 		}()
 		time.Sleep(time.Second)
-		c.link.up.open() // its answers would arrive; no renewal is confirmed
-		c.link.down.open()
-		c.link.down.shut()
-		if g := <-heard; g.Generation != 0 {
+		c.link.thaw() // both arrive at once, the next renewal takes a moment
+		if g := <-asked; g.Generation != 0 {
 			t.Errorf("answered %+v without a lease", g)
+		}
+		if o := <-ordered; o.Holder != "" || c.Context().Err() != nil {
+			t.Errorf("answered %+v without a lease, context %v", o, c.Context().Err())
+		}
+	})
+}
+
+// The time an answer takes is not the leader's.
+func TestLeaseCountsFromTheSending(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		c := w.create(nil)
+		const slow = 1500 * time.Millisecond
+		done := make(chan struct{})
+		c.link.sent(func(p []byte) {
+			if bytes.Contains(p, []byte("$KV."+wire.RunBucket)) {
+				c.link.down.shut()
+				time.AfterFunc(slow, func() { c.link.down.open(); close(done) })
+			}
+		})
+		<-done
+		c.link.sent(nil)
+		synctest.Wait() // the answer is read
+		if left := c.left(); left > wire.LeaseTTL-slow || left < wire.LeaseTTL-slow-time.Millisecond {
+			t.Errorf("sure for another %v after an answer that took %v", left, slow)
 		}
 	})
 }

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"os"
 	"os/exec"
 	"strings"
@@ -59,28 +60,69 @@ func startController(t *testing.T, url string) (*exec.Cmd, *bufio.Reader) {
 	return cmd, lines
 }
 
-// listening is a server with a port and a connection to it.
-func listening(t *testing.T) (url string, b *bus.Bus) {
+// listen starts a server with a port; 0 chooses one.
+func listen(t *testing.T, port int, dir string) *server.Server {
 	t.Helper()
-	forgetTimers()
-	srv, err := server.NewServer(&server.Options{Host: "127.0.0.1", Port: server.RANDOM_PORT, NoSigs: true, NoLog: true, JetStream: true, StoreDir: t.TempDir()})
+	srv, err := server.NewServer(&server.Options{Host: "127.0.0.1", Port: port, NoSigs: true, NoLog: true, JetStream: true, StoreDir: dir})
 	if err != nil {
 		t.Fatal(err)
 	}
 	srv.Start()
-	t.Cleanup(func() { srv.Shutdown(); srv.WaitForShutdown() })
 	if !srv.ReadyForConnections(10 * time.Second) {
 		t.Fatal("server not ready")
 	}
-	b, err = bus.Connect(t.Context(), bus.Link{URLs: srv.ClientURL(), Name: "test"})
+	t.Cleanup(func() { srv.Shutdown(); srv.WaitForShutdown() })
+	return srv
+}
+
+func dial(t *testing.T, url string) *bus.Bus {
+	t.Helper()
+	b, err := bus.Connect(t.Context(), bus.Link{URLs: url, Name: "test"})
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(b.Close)
+	return b
+}
+
+// listening is a server with a port and a connection to it.
+func listening(t *testing.T) (url string, b *bus.Bus) {
+	t.Helper()
+	forgetTimers()
+	url = listen(t, server.RANDOM_PORT, t.TempDir()).ClientURL()
+	b = dial(t, url)
 	if err := b.Setup(t.Context(), bus.Files); err != nil {
 		t.Fatal(err)
 	}
-	return srv.ClientURL(), b
+	return url, b
+}
+
+// Behind a restart of the server a controller is away for the moment that its
+// reconnect takes.
+func TestReconnectingControllerIsNotTakenForGone(t *testing.T) {
+	forgetTimers()
+	dir := t.TempDir()
+	srv := listen(t, server.RANDOM_PORT, dir)
+	url, port := srv.ClientURL(), srv.Addr().(*net.TCPAddr).Port
+	b := dial(t, url)
+	if err := b.Setup(t.Context(), bus.Files); err != nil {
+		t.Fatal(err)
+	}
+	l, err := Create(t.Context(), Options{Bus: b, Record: record("r1")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	srv.Shutdown()
+	srv.WaitForShutdown()
+	listen(t, port, dir)
+	other := dial(t, url)
+	if _, err := other.SendOrder(t.Context(), "r1", wire.Order{Kind: wire.OrderWho}); !errors.Is(err, bus.ErrGone) {
+		t.Fatalf("err %v: the controller was back too soon, the test tests nothing", err)
+	}
+	if _, _, err := Take(t.Context(), "r1", Options{Bus: other}); !errors.As(err, new(*Led)) {
+		t.Errorf("err %v, want %T", err, &Led{})
+	}
 }
 
 func TestKilledProcessIsReplacedAtOnce(t *testing.T) {

@@ -115,13 +115,13 @@ func (f *former) vacant(ctx context.Context) error {
 	var gone time.Time // since when nobody is there
 	until := f.read.Add(f.record.TTL + margin)
 	for {
-		answer, err := f.who(ctx, until)
+		sign, holder := Look(ctx, f.opt.Bus, f.record.ID)
 		switch {
-		case err == nil:
-			return &Led{Run: f.record.ID, Holder: answer.Holder}
+		case sign == Answers:
+			return &Led{Run: f.record.ID, Holder: holder}
 		case ctx.Err() != nil:
 			return context.Cause(ctx)
-		case !errors.Is(err, bus.ErrGone):
+		case sign == Silent:
 			f.hush(until)
 			gone = time.Time{}
 		case gone.IsZero():
@@ -139,12 +139,6 @@ func (f *former) vacant(ctx context.Context) error {
 			return err
 		}
 	}
-}
-
-func (f *former) who(ctx context.Context, until time.Time) (wire.Order, error) {
-	limited, cancel := context.WithTimeout(ctx, min(whoWait, time.Until(until)))
-	defer cancel()
-	return f.opt.Bus.SendOrder(limited, f.record.ID, wire.Order{Kind: wire.OrderWho})
 }
 
 // hush says once that there is a wait.

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
@@ -223,5 +224,24 @@ func TestShortLeaseIsRefused(t *testing.T) {
 		if err == nil || !strings.Contains(err.Error(), "at least 1s") {
 			t.Errorf("err %v", err)
 		}
+	})
+}
+
+func TestLook(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		check := func(want Sign, holder string) {
+			t.Helper()
+			if sign, who := Look(t.Context(), w.bus, "r1"); sign != want || who != holder {
+				t.Errorf("%s %q, want %s %q", sign, who, want, holder)
+			}
+		}
+		check(Gone, "")
+		c := w.create(nil)
+		check(Answers, "one pid 1")
+		c.link.freeze()
+		check(Silent, "")
+		c.kill()
+		synctest.Wait()
+		check(Gone, "")
 	})
 }

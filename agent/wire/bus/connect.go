@@ -51,6 +51,8 @@ type Link struct {
 	// What no waiting mends, such as a wrong password, is an error all the same.
 	Patient  bool
 	Messages func(text string) // told about waiting, lost and regained connections; may be nil
+	// Reconnected is called each time a lost connection stands again; may be nil.
+	Reconnected func()
 }
 
 // InProcess connects to a server inside this process, without a socket.
@@ -134,7 +136,12 @@ func (l *Link) talk() []nats.Option {
 				say("lost the connection to NATS: " + l.hide(err).Error())
 			}
 		}),
-		nats.ReconnectHandler(func(*nats.Conn) { say("connected to NATS again") }),
+		nats.ReconnectHandler(func(*nats.Conn) {
+			say("connected to NATS again")
+			if l.Reconnected != nil {
+				l.Reconnected()
+			}
+		}),
 		nats.ErrorHandler(func(_ *nats.Conn, _ *nats.Subscription, err error) { say("NATS: " + l.hide(err).Error()) }),
 	}
 }

@@ -49,13 +49,14 @@ type Seen struct {
 // Fleet is a live copy of the registry.
 type Fleet struct {
 	bus  *Bus
+	kv   jetstream.KeyValue
 	stop func()
 
 	mu         sync.Mutex
 	agents     map[string]entry
 	lost       map[string]Seen
 	changed    chan struct{} // closed by the next change
-	reconnects uint64        // of the connection, at the last look
+	reconnects uint64        // of the connection that is listened on
 }
 
 // entry of an agent, and when it was renewed by this process's clock.
@@ -74,29 +75,32 @@ const (
 	keptLost = 1024
 )
 
+// ErrNoRegistry is returned by Fleet where nobody has set a fleet up yet.
+var ErrNoRegistry = errors.New("no fleet registry on this server: a scan or an agent with --nats sets it up")
+
 // Fleet follows the registry until Close; what stands there at the moment is in
 // it when it returns.
 func (b *Bus) Fleet(ctx context.Context) (*Fleet, error) {
 	kv, err := b.js.KeyValue(ctx, wire.AgentBucket)
 	if errors.Is(err, jetstream.ErrBucketNotFound) {
-		return nil, fmt.Errorf("no fleet registry on this server: %w", err)
+		return nil, ErrNoRegistry
 	}
 	if err != nil {
 		return nil, fmt.Errorf("open the fleet registry: %w", err)
 	}
 	watching, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	f := &Fleet{bus: b, kv: kv, agents: map[string]entry{}, lost: map[string]Seen{}, changed: make(chan struct{}), reconnects: b.Reconnects()}
 	watch, err := kv.WatchAll(watching)
 	if err != nil {
 		cancel()
 		return nil, fmt.Errorf("watch the fleet registry: %w", err)
 	}
-	f := &Fleet{bus: b, agents: map[string]entry{}, lost: map[string]Seen{}, changed: make(chan struct{}), reconnects: b.Reconnects()}
 	complete, done := make(chan struct{}), make(chan struct{})
 	go func() {
 		defer close(done)
-		f.follow(watch.Updates(), complete)
+		f.follow(watching, watch, sync.OnceFunc(func() { f.backdate(); close(complete) }))
 	}()
-	f.stop = func() { _ = watch.Stop(); cancel(); <-done }
+	f.stop = func() { cancel(); <-done }
 	select {
 	case <-complete:
 		return f, nil
@@ -106,24 +110,56 @@ func (b *Bus) Fleet(ctx context.Context) (*Fleet, error) {
 	}
 }
 
-func (f *Fleet) follow(updates <-chan jetstream.KeyValueEntry, complete chan<- struct{}) {
+// follow listens until ctx ends, and begins anew on each connection: nats.go
+// takes ten seconds and more to notice that its consumer has gone with the old
+// one.
+func (f *Fleet) follow(ctx context.Context, watch jetstream.KeyWatcher, complete func()) {
+	for {
+		f.listen(ctx, watch, complete)
+		_ = watch.Stop() // what it says of a consumer that is gone already does not matter
+		if watch = f.watchAgain(ctx); watch == nil {
+			return
+		}
+	}
+}
+
+// watchAgain is a new watch, tried for until ctx ends; then nil.
+func (f *Fleet) watchAgain(ctx context.Context) jetstream.KeyWatcher {
+	for ctx.Err() == nil {
+		if watch, err := f.kv.WatchAll(ctx); err == nil {
+			return watch
+		}
+		select {
+		case <-ctx.Done():
+		case <-time.After(readAgain):
+		}
+		f.expire(time.Now())
+	}
+	return nil
+}
+
+// listen takes over what a watch sends, until ctx ends or the connection is
+// another one.
+func (f *Fleet) listen(ctx context.Context, watch jetstream.KeyWatcher, complete func()) {
 	look := time.NewTicker(lookEvery)
 	defer look.Stop()
 	for {
 		select {
-		case e, ok := <-updates:
+		case e, ok := <-watch.Updates():
 			switch {
 			case !ok:
 				return
 			case e != nil:
 				f.update(e)
-			case complete != nil: // all that was there has been sent
-				f.backdate()
-				close(complete)
-				complete = nil
+			default: // all that was there has been sent
+				complete()
 			}
 		case now := <-look.C:
-			f.expire(now)
+			if f.expire(now) {
+				return
+			}
+		case <-ctx.Done():
+			return
 		}
 	}
 }
@@ -167,15 +203,16 @@ func (f *Fleet) backdate() {
 // expire moves the agents that have been silent for too long to the lost ones.
 // The server drops their entries by itself but does not say so: that would need
 // roll-ups, see registry in setup.go. What this process could not hear while its
-// own connection was down counts as no silence.
-func (f *Fleet) expire(now time.Time) {
+// own connection was down counts as no silence; it returns true once there is a
+// new one.
+func (f *Fleet) expire(now time.Time) (reconnected bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	deaf := !f.bus.Connected() || f.reconnects != f.bus.Reconnects()
+	reconnected = f.reconnects != f.bus.Reconnects()
 	f.reconnects = f.bus.Reconnects()
 	for id, e := range f.agents {
 		switch {
-		case deaf:
+		case reconnected || !f.bus.Connected():
 			e.heard = now
 			f.agents[id] = e
 		case now.Sub(e.heard) > silence:
@@ -186,6 +223,7 @@ func (f *Fleet) expire(now time.Time) {
 			f.tell()
 		}
 	}
+	return reconnected
 }
 
 // tell is called with mu held.

@@ -145,9 +145,11 @@ func TestResultsSurviveServerRestarts(t *testing.T) {
 	for i := range count {
 		switch i {
 		case count / 3:
+			got.wait(t, i, 20*time.Second)
 			n.Kill()
 			n.Restart(t)
 		case 2 * count / 3:
+			got.wait(t, i, 20*time.Second)
 			n.Restart(t)
 		}
 		insist(t, writer, i)

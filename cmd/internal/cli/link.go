@@ -17,7 +17,8 @@ import (
 // LinkFlags are the flags that say how to reach the servers of a fleet, and as
 // whom; every command that talks to one has them.
 type LinkFlags struct {
-	Messages func(text string) // told about waiting, lost and regained connections; may be nil
+	Messages    func(text string) // told about waiting, lost and regained connections; may be nil
+	Reconnected func()            // called each time a lost connection stands again; may be nil
 
 	link     bus.Link
 	required bool
@@ -60,7 +61,8 @@ func (f *LinkFlags) urls() string {
 // No error repeats a secret.
 func (f *LinkFlags) Connect(ctx context.Context, name, agentID string) (*bus.Bus, error) {
 	l := f.link
-	l.URLs, l.Name, l.Agent, l.Patient, l.Messages = f.urls(), name, agentID, agentID != "", f.Messages
+	l.URLs, l.Name, l.Agent, l.Patient = f.urls(), name, agentID, agentID != ""
+	l.Messages, l.Reconnected = f.Messages, f.Reconnected
 	if l.URLs == "" {
 		return nil, f.noServers()
 	}

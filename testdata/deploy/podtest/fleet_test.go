@@ -23,9 +23,9 @@ const (
 	scanWait = 60 * time.Second
 )
 
-// TestFleet: as many agents as the manifests start become ready by their probes, the
-// controller's container scans with them and exits with 0, and each agent leaves
-// within its grace when it is told to.
+// TestFleet: beside a controller, as many agents as the manifests start become ready by
+// their probes, its scan with them exits with 0, and each agent leaves within its grace
+// when it is told to.
 func TestFleet(t *testing.T) {
 	dir := t.TempDir()
 	_, url, _ := startIn(t, dir)
@@ -41,13 +41,13 @@ func TestFleet(t *testing.T) {
 	for i := range deployment.Spec.Replicas {
 		agents = append(agents, p.start(t, agent, fmt.Sprintf("ordeal-agent-%d", i), agentPassword))
 	}
-	for _, a := range agents {
+	_, controller := workload(t, "Job")
+	scan := p.start(t, controller, "ordeal-scan", controllerPassword)
+	for _, a := range agents { // not before there is a controller, which sets the fleet up
 		a.answers(t, agent.ReadinessProbe.HTTPGet.Path)
 		a.answers(t, agent.LivenessProbe.HTTPGet.Path)
 		a.answers(t, "/metrics")
 	}
-	_, controller := workload(t, "Job")
-	scan := p.start(t, controller, "ordeal-scan", controllerPassword)
 	if err := scan.wait(scanWait); err != nil {
 		t.Fatalf("the scan: %v\n%s", err, scan.output.String())
 	}
