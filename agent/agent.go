@@ -110,6 +110,9 @@ func Run(ctx context.Context, b *bus.Bus, opt Options) error {
 	if err == nil {
 		a.opt.Capacity, err = fit(opt.Capacity)
 	}
+	if err == nil && opt.Capacity == 0 && a.opt.Capacity < DefaultCapacity {
+		a.opt.Log(fmt.Sprintf("this machine has room for %d callers, so that is this agent's capacity; see the limits on open files and memory", a.opt.Capacity))
+	}
 	if err == nil {
 		err = a.live(ctx, func() { ready(nil) })
 	}

@@ -134,19 +134,47 @@ func TestHigherGenerationFences(t *testing.T) {
 	if e := w.event(wire.Returned); e.Unit != "u1" || !strings.Contains(e.Reason, "lease") {
 		t.Errorf("event %+v, want the lease to run out", e)
 	}
-	w.publish(mockUnit("u3", 10)) // of generation 1
-	eventually(t, "the unit to be dropped", func() bool {
-		d := w.next(20 * time.Millisecond)
-		if d == nil {
-			return true
-		}
-		_ = d.GiveBack(0)
-		return false
-	})
 	select {
 	case r := <-w.results:
 		t.Errorf("result %+v, want none", r)
 	default:
+	}
+}
+
+// What an earlier controller has queued its successor finds queued: it is worked
+// under the successor's lease, and only under that.
+func TestUnitOfAnEarlierControllerIsWorked(t *testing.T) {
+	w := newWorld(t)
+	w.boss.change(func(b *boss) { b.grant.Generation = 2 })
+	w.agent(Options{ID: "a1"})
+	u := mockUnit("u1", 10)
+	u.Gen = 2
+	w.publish(u)
+	w.result()
+	w.publish(mockUnit("u2", 10)) // of generation 1
+	if r := w.result(); r.Unit != "u2" || r.Calls != 10 {
+		t.Errorf("result %+v, want the earlier controller's unit worked", r)
+	}
+}
+
+// A halt ends with what was measured, though the denial of further leave that
+// comes with it may be heard first.
+func TestDenialBeforeHalt(t *testing.T) {
+	w := newWorld(t)
+	w.boss.change(func(b *boss) { b.grant.TTL = 300 * time.Millisecond })
+	w.agent(Options{ID: "a1"})
+	s := llmtest.New(t, slowly(time.Millisecond))
+	w.publish(chatUnit("u1", s.URL, 2, endless))
+	eventually(t, "calls", func() bool { _, n := lastCall(s); return n > 10 })
+	w.boss.change(func(b *boss) {
+		b.plan = func(wire.Ask) wire.Grant {
+			b.plan = nil
+			time.AfterFunc(haltLag/10, func() { _ = w.bus.Control("r1", wire.Control{Kind: wire.Halt, Generation: 1}) })
+			return wire.Grant{Generation: 1, TTL: time.Second, Denied: "halted"}
+		}
+	})
+	if r := w.result(); !r.Partial || r.Calls == 0 {
+		t.Errorf("result %+v, want what was measured", r)
 	}
 }
 

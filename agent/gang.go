@@ -145,7 +145,7 @@ func (a *Agent) settleShare(w *work, s *share, r *wire.Result) {
 	switch {
 	case r.Partial && errors.Is(cause, ErrStopped):
 		a.opt.Metrics.UnitReturned()
-	case errors.Is(cause, errAborted), errors.As(cause, &denied), a.store(w, r, true) != nil:
+	case errors.Is(cause, errAborted), errors.As(cause, &denied) && !w.run.lease.wasHalted(), a.store(w, r, true) != nil:
 		a.opt.Metrics.UnitFailed()
 		a.denied(&s.unit, w.run, cause)
 	default:

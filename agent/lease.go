@@ -3,26 +3,14 @@ package agent
 import (
 	"context"
 	"errors"
-	"fmt"
-	"math/rand/v2"
 	"sync"
 	"time"
 
 	"ordeal/agent/wire"
 )
 
-const (
-	// An ask that failed is made again after retryFirst, doubling up to retryMost,
-	// half of it drawn: agents of one fleet must not come back in one instant.
-	retryFirst = 100 * time.Millisecond
-	retryMost  = time.Second
-	// signalEvery bounds how often rate limits are told; what is met in between
-	// is told together.
-	signalEvery = 50 * time.Millisecond
-	// idleKeep is how long granted calls are kept between two units of a run.
-	idleKeep = 250 * time.Millisecond
-	never    = 365 * 24 * time.Hour
-)
+// haltLag is how much later than a denial a halt may be heard.
+const haltLag = 100 * time.Millisecond
 
 // Causes that end what an agent has in hand.
 var (
@@ -68,8 +56,15 @@ type lease struct {
 	renew      time.Time    // the next ask
 	retry      time.Time    // no ask before, after one that failed
 	fails      int          // in a row
-	signal     *wire.QuotaSignal
-	told       time.Time // when the last signal was sent
+	signal     *refusal     // to be told
+	told       time.Time    // when the last one was
+}
+
+// refusal is a rate limit that was met, with the time at which the refused call
+// was sent.
+type refusal struct {
+	wire.QuotaSignal
+	sent time.Time
 }
 
 // leaseWatch is told how leases fare; see metrics/prom.
@@ -95,6 +90,13 @@ func (l *lease) see(generation uint64) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.adopt(generation)
+}
+
+// seen is the highest generation so far.
+func (l *lease) seen() uint64 {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.generation
 }
 
 // adopt is see with mu held. Calls that another controller granted are void: the
@@ -168,6 +170,21 @@ func (l *lease) hold(ctx context.Context) (*term, error) {
 	return nil, err
 }
 
+// wasHalted reports whether its controller has halted the run, which may be heard
+// a moment later than that it denies any leave: these come on two ways.
+func (l *lease) wasHalted() bool {
+	l.mu.Lock()
+	base := l.base
+	l.mu.Unlock()
+	select {
+	case <-base.Done():
+	case <-time.After(haltLag):
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.halted
+}
+
 // inForce reports whether there is leave at the moment.
 func (l *lease) inForce() bool {
 	l.mu.Lock()
@@ -202,200 +219,24 @@ func (l *lease) poke() {
 // quota tells the fleet of a rate limit, at once unless it has just done so.
 func (l *lease) quota(s wire.QuotaSignal) {
 	l.mu.Lock()
-	l.add(&s)
+	l.add(&refusal{s, time.Now().Add(-s.Age)})
 	l.mu.Unlock()
 	l.poke()
 }
 
-// add merges a signal into the one that waits. mu is held.
-func (l *lease) add(s *wire.QuotaSignal) {
+// add merges a refusal into the one that waits: the longest wait, the last limit,
+// and the youngest call, since it may be news where an older one is an echo of
+// what the fleet pauses for already. mu is held.
+func (l *lease) add(r *refusal) {
 	if l.signal == nil {
-		l.signal = s
+		l.signal = r
 		return
 	}
-	l.signal.RetryAfter = max(l.signal.RetryAfter, s.RetryAfter)
-	if s.Limit > 0 {
-		l.signal.Limit, l.signal.Window = s.Limit, s.Window
+	l.signal.RetryAfter = max(l.signal.RetryAfter, r.RetryAfter)
+	if r.Limit > 0 {
+		l.signal.Limit, l.signal.Window = r.Limit, r.Window
 	}
-}
-
-// keep asks whenever something is due, until ctx ends.
-func (l *lease) keep(ctx context.Context) {
-	timer := time.NewTimer(never)
-	defer timer.Stop()
-	for ctx.Err() == nil {
-		wait := l.due(time.Now())
-		if wait <= 0 {
-			l.once(ctx)
-			continue
-		}
-		timer.Reset(wait)
-		select {
-		case <-ctx.Done():
-		case <-l.wake:
-		case <-timer.C:
-		}
+	if r.sent.After(l.signal.sent) {
+		l.signal.sent = r.sent
 	}
-	if l.ration.kept() > 0 {
-		l.once(context.WithoutCancel(ctx)) // others may make them
-	}
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.drop(errReleased)
-	l.answer(errReleased)
-}
-
-// due is how long the next ask has time; 0 or less when it is due.
-func (l *lease) due(now time.Time) time.Duration {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if len(l.waiters) > 0 {
-		return 0
-	}
-	next := now.Add(never)
-	sooner := func(t time.Time) {
-		if t.Before(next) {
-			next = t
-		}
-	}
-	switch {
-	case l.holders > 0:
-		sooner(l.renew)
-		if at, hungry := l.ration.hungry(); hungry {
-			sooner(at)
-		}
-		if l.signal != nil {
-			sooner(l.told.Add(signalEvery))
-		}
-	case l.ration.kept() > 0:
-		sooner(l.idle.Add(idleKeep))
-	}
-	return max(next.Sub(now), l.retry.Sub(now))
-}
-
-// once asks once.
-func (l *lease) once(ctx context.Context) {
-	ask, epoch, patience := l.compose()
-	limited, cancel := context.WithTimeout(ctx, patience)
-	defer cancel()
-	sent := time.Now()
-	grant, err := l.ask(limited, l.run, ask)
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	switch {
-	case err != nil:
-		l.failed(&ask, fmt.Errorf("%w: %w", errNoAnswer, err))
-	case !l.adopt(grant.Generation):
-		l.failed(&ask, fmt.Errorf("%w: the answer is of no use: %w", errNoAnswer, errReplaced))
-	case grant.Denied != "":
-		l.denied(&deniedError{grant.Denied})
-	case grant.TTL <= 0:
-		l.failed(&ask, fmt.Errorf("%w: it grants no time", errNoAnswer))
-	default:
-		l.granted(sent, &grant)
-		l.ration.granted(&grant, ask.Calls, epoch)
-		l.answer(nil)
-	}
-}
-
-// compose is the next ask: what is in it is not said again.
-func (l *lease) compose() (ask wire.Ask, epoch uint64, patience time.Duration) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	ask = wire.Ask{Agent: l.agent, Quota: l.signal}
-	if l.signal != nil {
-		l.signal, l.told = nil, time.Now()
-	}
-	if l.holders > 0 || len(l.waiters) > 0 {
-		ask.Calls, epoch = l.ration.want()
-	} else {
-		ask.Returned, epoch = l.ration.giveBack()
-	}
-	if patience = wire.AskWait; l.ttl > 0 {
-		patience = min(patience, max(l.ttl/3, retryFirst))
-	}
-	return ask, epoch, patience
-}
-
-// failed puts the next ask off. mu is held, as in all that follows.
-func (l *lease) failed(ask *wire.Ask, err error) {
-	if ask.Quota != nil {
-		l.add(ask.Quota)
-	}
-	pause := min(retryFirst<<min(l.fails, 8), retryMost)
-	l.fails++
-	l.retry = time.Now().Add(pause/2 + rand.N(pause/2))
-	l.answer(err)
-}
-
-func (l *lease) denied(why *deniedError) {
-	l.watch.refused()
-	l.drop(why)
-	l.retry = time.Now().Add(retryMost)
-	l.answer(why)
-}
-
-// granted begins a term or prolongs the one in force, counted from when it was
-// asked for.
-func (l *lease) granted(sent time.Time, g *wire.Grant) {
-	l.fails, l.retry = 0, time.Time{}
-	l.ttl, l.renew = g.TTL, sent.Add(g.TTL/3)
-	end := after(sent, g.TTL)
-	if l.term != nil && l.term.end.Load().passed() {
-		l.overdue()
-	}
-	if l.term != nil {
-		l.term.generation = g.Generation
-		l.term.end.Store(end)
-		l.term.timer.Reset(time.Until(end.mono))
-		return
-	}
-	t := &term{lease: l, generation: g.Generation}
-	t.ctx, t.cancel = context.WithCancelCause(l.base)
-	t.end.Store(end)
-	t.timer = time.AfterFunc(time.Until(end.mono), func() { _ = t.check() })
-	l.term = t
-	l.watch.held(1)
-}
-
-// expire ends a term that is over; nil when it was prolonged meanwhile.
-func (l *lease) expire(t *term) error {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	switch {
-	case t.lost:
-		return ErrLeaseExpired
-	case !t.end.Load().passed():
-		return nil
-	}
-	l.overdue()
-	return ErrLeaseExpired
-}
-
-func (l *lease) overdue() {
-	if l.holders > 0 {
-		l.watch.expired()
-	}
-	l.drop(ErrLeaseExpired)
-}
-
-// drop ends the term in force, and with it the work and the calls under it.
-func (l *lease) drop(cause error) {
-	if l.term == nil {
-		return
-	}
-	l.term.lost = true
-	l.term.timer.Stop()
-	l.term.cancel(cause)
-	l.term = nil
-	l.ration.void()
-	l.watch.held(-1)
-}
-
-// answer tells those who wait how the ask went.
-func (l *lease) answer(err error) {
-	for _, w := range l.waiters {
-		w <- err
-	}
-	l.waiters = nil
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -77,6 +78,7 @@ func TestLeaseIsRenewedEveryThirdWhileHeld(t *testing.T) {
 		time.Sleep(10 * time.Second)
 		w.end()
 		time.Sleep(time.Minute) // nobody holds it, nobody asks
+		synctest.Wait()
 		want := []time.Duration{0, 3 * time.Second, 6 * time.Second, 9 * time.Second}
 		if diff := cmp.Diff(want, o.at); diff != "" {
 			t.Errorf("asked at (-want +got):\n%s", diff)
@@ -108,22 +110,22 @@ func TestLeaseCountsFromTheSending(t *testing.T) {
 // What a lease cut stays cut; what begins once it is there again works.
 func TestLeaseComesBack(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var silent bool
+		var silent atomic.Bool
 		o := &office{}
 		o.answer = func(int, wire.Ask) (wire.Grant, error) {
-			if silent {
+			if silent.Load() {
 				return wire.Grant{}, errors.New("silent")
 			}
 			return wire.Grant{Generation: 1, TTL: 3 * time.Second}, nil
 		}
 		r := openRun(t, o)
 		old := begin(t, r)
-		silent = true
+		silent.Store(true)
 		<-old.ctx.Done()
 		if _, err := r.begin(t.Context()); !errors.Is(err, errNoAnswer) {
 			t.Errorf("begin = %v, want that nobody answers", err)
 		}
-		silent = false
+		silent.Store(false)
 		fresh := begin(t, r)
 		if _, err := fresh.Take(t.Context()); err != nil || fresh.ctx.Err() != nil {
 			t.Errorf("Take = %v, ctx %v; want new work to go on", err, fresh.ctx.Err())
@@ -259,6 +261,7 @@ func TestRateLimitsAreToldAtOnceAndTogether(t *testing.T) {
 			time.Sleep(time.Millisecond / 2)
 		}
 		time.Sleep(time.Second)
+		synctest.Wait()
 		var told []wire.Ask
 		for _, a := range o.asks {
 			if a.Quota != nil {
@@ -268,8 +271,8 @@ func TestRateLimitsAreToldAtOnceAndTogether(t *testing.T) {
 		if len(told) == 0 || len(told) > 3 || o.at[1] != time.Second {
 			t.Fatalf("told %d times, first after %v; want at once, and the rest together", len(told), o.at[1])
 		}
-		if last := told[len(told)-1].Quota; last.RetryAfter != 99*time.Millisecond || last.Limit != 60 {
-			t.Errorf("last %+v, want the longest wait and the limit", last)
+		if last := told[len(told)-1].Quota; last.RetryAfter != 99*time.Millisecond || last.Limit != 60 || last.Age > signalEvery {
+			t.Errorf("last %+v, want the longest wait, the limit, and the age of the last call", last)
 		}
 	})
 }

@@ -88,7 +88,7 @@ func (a *Agent) serve(d *bus.Delivery) {
 	defer free()
 	c := a.claim(d)
 	defer c.end()
-	state, err := a.runs.enter(d.Unit.Run, d.Unit.Gen)
+	state, err := a.runs.unit(d.Unit.Run, d.Unit.Gen)
 	if err != nil {
 		_ = d.Drop(err.Error()) // lost, it is handed out and dropped again
 		return
@@ -141,13 +141,14 @@ func (a *Agent) settle(c *claim, w *work, r *wire.Result) {
 	cause := context.Cause(w.ctx)
 	var denied *deniedError
 	switch {
-	case errors.As(cause, &denied):
+	case errors.As(cause, &denied) && !w.run.lease.wasHalted():
 		a.opt.Metrics.UnitFailed()
 		a.deny(c, w.run, denied)
 	case r.Partial && errors.Is(cause, ErrStopped):
 		a.opt.Metrics.UnitReturned()
 		a.giveBack(c, 0, ErrStopped.Error())
 	case r.Partial && errors.Is(cause, ErrLeaseExpired):
+		a.opt.Log("run " + r.Run + ": unit " + r.Unit + " was cut: " + ErrLeaseExpired.Error())
 		a.opt.Metrics.UnitReturned()
 		a.giveBack(c, returnDelay, ErrLeaseExpired.Error())
 	default:

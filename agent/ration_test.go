@@ -53,6 +53,7 @@ func TestBudgetOfCallsIsExact(t *testing.T) {
 			})
 		}
 		wg.Wait()
+		synctest.Wait()
 		if made.Load() != 1000 || b.left != 0 {
 			t.Errorf("%d calls made, %d left; want 1000 and none", made.Load(), b.left)
 		}
@@ -81,11 +82,13 @@ func TestSlicesAreAskedForAheadOfTime(t *testing.T) {
 		for range 1000 {
 			call() // finds its pace
 		}
+		synctest.Wait()
 		asks := len(o.asks)
 		var waited time.Duration
 		for range 10_000 {
 			waited += call()
 		}
+		synctest.Wait()
 		if asks = len(o.asks) - asks; waited > 0 || asks > 50 {
 			t.Errorf("waited %v for calls over 10 s, %d asks; want no wait and few asks", waited, asks)
 		}
@@ -106,11 +109,13 @@ func TestCallsGoBackWhenNobodyWantsThem(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
+		synctest.Wait()
 		if b.left == 1000 || r.ration.kept() == 0 {
 			t.Fatalf("%d left, %d kept: nothing to give back", b.left, r.ration.kept())
 		}
 		w.end()
 		time.Sleep(time.Second)
+		synctest.Wait()
 		if b.left != 998 || r.ration.kept() != 0 {
 			t.Errorf("%d left there, %d kept here; want all but the two that were made", b.left, r.ration.kept())
 		}

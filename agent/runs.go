@@ -82,6 +82,18 @@ func (rs *runs) enter(id string, generation uint64) (*run, error) {
 	return r, nil
 }
 
+// unit is enter for a unit of a queue. One that an earlier controller has queued
+// is worked all the same, under the lease of the one that leads: that finds it
+// queued, and does not queue it again.
+func (rs *runs) unit(id string, generation uint64) (*run, error) {
+	rs.mu.Lock()
+	if r := rs.byID[id]; r != nil {
+		generation = max(generation, r.lease.seen())
+	}
+	rs.mu.Unlock()
+	return rs.enter(id, generation)
+}
+
 // create makes a run and starts the keeper of its lease. mu is held.
 func (rs *runs) create(id string) *run {
 	r := &run{targets: map[string]*opened{}, gates: map[string]chan int64{}, since: time.Now()}

@@ -33,6 +33,7 @@ func (a *Agent) store(w *work, r *wire.Result, shared bool) error {
 			return nil
 		}
 		if time.Since(said) > sayEvery && a.unstored(r, err) == nil {
+			a.opt.Log("run " + r.Run + ": the result of unit " + r.Unit + " cannot be stored yet: " + err.Error())
 			said = time.Now()
 		}
 		lease := w.run.lease.inForce()

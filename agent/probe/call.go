@@ -39,11 +39,11 @@ type caller struct {
 }
 
 // attempt makes one attempt, counted from 0, of an operation.
-func (c *caller) attempt(ctx context.Context, op uint64, attempt uint32) (x metrics.Exchange) {
+func (c *caller) attempt(ctx context.Context, op uint64, attempt uint32) metrics.Exchange {
 	tool := c.box.of(op)
 	call := target.Call{Op: op, Attempt: attempt, Label: c.label, Tool: tool.name,
 		Args: tool.args(c.box.salt, op), Level: c.level, Keep: tool.output != nil}
-	x = c.layer.Do(ctx, op, attempt, c.timeout, func(ctx context.Context) metrics.Exchange {
+	return c.layer.Do(ctx, op, attempt, c.timeout, func(ctx context.Context) metrics.Exchange {
 		waited, err := c.slots.take(ctx)
 		c.queued += waited
 		if err != nil {
@@ -57,10 +57,6 @@ func (c *caller) attempt(ctx context.Context, op uint64, attempt uint32) (x metr
 		c.sent++
 		return c.session.Call(ctx, call)
 	})
-	if x.Quota != "" {
-		c.may.report(&x)
-	}
-	return x
 }
 
 // checkOutput holds a success against the tool's output schema and counts it.

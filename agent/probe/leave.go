@@ -77,8 +77,14 @@ func refusedLeave(err error) metrics.Exchange {
 
 // report tells the fleet of evidence of a quota.
 func (m *may) report(x *metrics.Exchange) {
-	if x.Quota != "" && m.quota != nil && forQuota(x) {
-		m.quota.Seen(wire.QuotaSignal{RetryAfter: x.RetryAfter, Limit: x.QuotaLimit, Window: x.QuotaWindow})
+	if x.Quota != "" && m.quota != nil {
+		m.tell(x)
+	}
+}
+
+func (m *may) tell(x *metrics.Exchange) {
+	if forQuota(x) {
+		m.quota.Seen(wire.QuotaSignal{RetryAfter: x.RetryAfter, Limit: x.QuotaLimit, Window: x.QuotaWindow, Age: x.Latency})
 	}
 }
 

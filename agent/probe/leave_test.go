@@ -221,6 +221,12 @@ func TestQuotaIsToldToTheFleet(t *testing.T) {
 		p := purseOf(1 << 30)
 		f := &fake{answer: func(context.Context, target.Call) metrics.Exchange { return refused }}
 		Run(t.Context(), p.bind(f.env()), u, nil)
+		for i := range p.seen {
+			if p.seen[i].Age <= 0 || p.seen[i].Age > time.Second {
+				t.Errorf("%s: a call of %v ago, want its latency", name, p.seen[i].Age)
+			}
+			p.seen[i].Age = 0
+		}
 		if int64(len(p.seen)) != f.count() || len(p.seen) == 0 || p.seen[0] != want {
 			t.Errorf("%s: told %v of %d refusals, want %v each", name, p.seen, f.count(), want)
 		}

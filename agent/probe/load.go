@@ -154,7 +154,8 @@ func (w *worker) warmUp(ctx context.Context, first, workers int) {
 	plain.label, plain.layer = warmupLabel, faultproxy.Layer{Clock: &faultproxy.VirtualClock{}}
 	defer func() { w.sent = plain.sent }()
 	for op := first; op < w.load.unit.Load.Warmup && ctx.Err() == nil && !plain.may.over; op += workers {
-		plain.attempt(ctx, uint64(op), 0)
+		x := plain.attempt(ctx, uint64(op), 0)
+		plain.may.report(&x)
 	}
 }
 
@@ -166,6 +167,7 @@ func (w *worker) call(ctx context.Context, op uint64, late time.Duration) metric
 	}
 	w.tally.Add(&x, late)
 	w.checkOutput(op, &x, w.tally)
+	w.may.report(&x)
 	w.gate.see(&x, w.clock.Now(), &w.tally.Quota)
 	w.load.env.revive(ctx, w.load.unit, &x, w.tally)
 	return x

@@ -118,6 +118,7 @@ func (r *retrier) work(ctx context.Context, op uint64) {
 			}
 			return
 		}
+		r.may.report(&x)
 		begun := r.now() - x.Latency
 		r.tally.Add(&x, 0)
 		r.pass.env.revive(ctx, r.pass.unit, &x, r.tally)

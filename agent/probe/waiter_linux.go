@@ -11,8 +11,11 @@ import (
 	"ordeal/faultproxy"
 )
 
-// napLimit bounds one sleep of the kernel, which a context cannot interrupt.
-const napLimit = 20 * time.Millisecond
+// fine is how long before it is due a wait goes over from a timer of the runtime,
+// which is a millisecond late, to a sleep of the kernel, which a context cannot
+// interrupt. The runtime notices only after a while that a thread sleeps there,
+// and can run nothing else on its processor until then: the shorter the better.
+const fine = 2 * time.Millisecond
 
 // newWaiter locks the goroutine to its thread and returns a wait that sleeps in
 // the kernel: Go's timers are half a millisecond late at the median, because
@@ -46,9 +49,23 @@ func kernelWait(ctx context.Context, clock faultproxy.Clock, due time.Duration) 
 		if left <= 0 || ctx.Err() != nil {
 			return ctx.Err()
 		}
-		nap := unix.NsecToTimespec(int64(min(left, napLimit)))
+		if left > fine {
+			coarse(ctx, left-fine)
+			continue
+		}
+		nap := unix.NsecToTimespec(int64(left))
 		if err := unix.ClockNanosleep(unix.CLOCK_MONOTONIC, 0, &nap, nil); err != nil && !errors.Is(err, unix.EINTR) {
 			return err
 		}
+	}
+}
+
+// coarse waits by a timer. It is none of the clock's: that one books its sleeps.
+func coarse(ctx context.Context, d time.Duration) {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-ctx.Done():
 	}
 }

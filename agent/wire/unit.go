@@ -176,7 +176,7 @@ type Sample struct {
 // Failure says why a unit could not be worked: the target could not be
 // reached, or our side failed. It is data, not a score.
 type Failure struct {
-	Class   string `json:"class"` // startup, unreachable, auth_required, not_mcp, session_lost, busy, cancelled, harness
+	Class   string `json:"class"` // startup, unreachable, auth_required, not_mcp, session_lost, busy, capacity, cancelled, harness
 	Message string `json:"message"`
 	Remedy  string `json:"remedy,omitempty"`
 	Stderr  string `json:"stderr,omitempty"`

@@ -40,7 +40,7 @@ func cutOff(t *testing.T, scenario, side string, long time.Duration, moment int,
 	r := draw(scenario+long.String(), moment)
 	w := newWorld(t, "near")
 	cable := fleettest.NewCut(t, w.nats.Addr())
-	toAgent, toController := w.nats.URL(), w.nats.URL()
+	toAgent, toController := w.url, w.url
 	if side == "agent" {
 		toAgent = cable.URL()
 	} else {
@@ -89,7 +89,7 @@ func TestFaultServerRestarted(t *testing.T) {
 
 // A controller that is slow to take its messages in has all of them in the end.
 func TestFaultSlowConsumer(t *testing.T) {
-	for _, rate := range ofFaults([]int{200_000}, []int{200_000, 50_000}) { // bytes/s
+	for _, rate := range ofFaults([]int{500_000}, []int{1_000_000, 500_000, 200_000}) { // bytes/s
 		t.Run(fmt.Sprint(rate), func(t *testing.T) {
 			t.Parallel()
 			w := newWorld(t, "a", "b")

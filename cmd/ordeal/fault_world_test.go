@@ -20,17 +20,27 @@ const (
 // world is a fleet of one test.
 type world struct {
 	t      *testing.T
-	nats   *fleettest.NATS
+	url    string
+	nats   *fleettest.NATS // nil for one of a cluster
 	spy    *spy
 	agents map[string]*fleettest.Proc
 }
 
+// newWorld starts a server and agents.
 func newWorld(t *testing.T, agents ...string) *world {
 	t.Helper()
 	n := fleettest.StartNATS(t, fleettest.NATSOptions{})
-	w := &world{t: t, nats: n, spy: newSpy(t, n.URL()), agents: map[string]*fleettest.Proc{}}
+	w := worldAt(t, n.URL(), agents...)
+	w.nats = n
+	return w
+}
+
+// worldAt starts agents on servers that are there.
+func worldAt(t *testing.T, url string, agents ...string) *world {
+	t.Helper()
+	w := &world{t: t, url: url, spy: newSpy(t, url), agents: map[string]*fleettest.Proc{}}
 	for _, name := range agents {
-		w.join(name, n.URL())
+		w.join(name, url)
 	}
 	return w
 }
@@ -45,7 +55,7 @@ func (w *world) join(name, url string) {
 // scan begins a scan under a lease of faultTTL; report waits for its document.
 func (w *world) scan(args ...string) *fleettest.Proc {
 	w.t.Helper()
-	return scanAt(w.t, w.nats.URL(), args...)
+	return scanAt(w.t, w.url, args...)
 }
 
 // scanAt is scan over another way to the server.

@@ -110,7 +110,7 @@ func timeless(t *testing.T, doc *result.Document) string {
 	t.Helper()
 	d := *doc
 	d.Run.ID, d.Run.StartedAt, d.Run.DurationS, d.Run.Fleet = "", time.Time{}, 0, nil
-	d.Run.Time = result.Time{}
+	d.Run.Time, d.Fleet = result.Time{}, nil
 	d.Probes = append([]result.Probe{}, doc.Probes...)
 	for i := range d.Probes {
 		d.Probes[i].DurationS = 0

@@ -33,7 +33,7 @@ var only = map[string][]string{
 	"github.com/nats-io/nats.go":        {"agent/wire/bus"},
 	"github.com/nats-io/nats-server/v2": {"cmd/internal/fleet", "testdata/fleettest/natsd"},
 	"github.com/prometheus":             {"metrics/prom"},
-	"github.com/spf13/cobra":            {"cmd/ordeal", "cmd/ordeal-agent"},
+	"github.com/spf13/cobra":            {"cmd/ordeal", "cmd/ordeal-agent", "cmd/internal/agentcmd"},
 }
 
 // TestImports parses every file itself: a test that asks the go command would be

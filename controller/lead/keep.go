@@ -30,8 +30,9 @@ func (l *Leader) keep(ctx context.Context) {
 	t := tale{log: l.opt.Log, run: l.run, sure: true}
 	for ctx.Err() == nil {
 		if wait := l.due(time.Now()); wait > 0 {
-			l.rest(ctx, min(wait, lookEvery))
-			t.tell(l.Sure(), nil)
+			if l.rest(ctx, min(wait, lookEvery)) {
+				t.tell(l.Sure(), nil)
+			}
 			continue
 		}
 		err := l.write(ctx)
@@ -39,11 +40,14 @@ func (l *Leader) keep(ctx context.Context) {
 			l.lose(err)
 			return
 		}
-		t.tell(l.Sure(), err)
+		if ctx.Err() == nil {
+			t.tell(l.Sure(), err)
+		}
 	}
 }
 
-func (l *Leader) rest(ctx context.Context, d time.Duration) {
+// rest waits until there may be something to do; false when ctx has ended.
+func (l *Leader) rest(ctx context.Context, d time.Duration) bool {
 	timer := time.NewTimer(d)
 	defer timer.Stop()
 	select {
@@ -51,6 +55,7 @@ func (l *Leader) rest(ctx context.Context, d time.Duration) {
 	case <-l.poke:
 	case <-timer.C:
 	}
+	return ctx.Err() == nil
 }
 
 // due is how long the next write has time; 0 or less when it is due.

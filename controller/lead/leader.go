@@ -171,10 +171,10 @@ func (l *Leader) lose(cause error) {
 // take the run at once. After Finish it does nothing.
 func (l *Leader) Close() {
 	l.closed.Do(func() {
+		l.end()
 		l.mu.Lock()
 		l.over = true
 		l.mu.Unlock()
-		l.end()
 		l.work.Wait()
 		l.cancel(errClosed)
 	})

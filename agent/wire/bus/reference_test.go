@@ -112,3 +112,31 @@ func TestReferenceWithClientCertificates(t *testing.T) {
 	_, err := Connect(t.Context(), Link{URLs: url, CA: own.ca(), User: "agent:" + agentPassword, Agent: "a1"})
 	oneLine(t, err, "--tls-cert")
 }
+
+// What the server remembers of a pull over the accounts' border, it forgets.
+func TestPullsAreForgotten(t *testing.T) {
+	own := newAuthority(t, "own")
+	opt := reference(t, own, func(config string) string {
+		if !strings.Contains(config, `response_threshold: "1m"`) {
+			t.Fatal("the configuration has no threshold of a minute")
+		}
+		return strings.Replace(config, `response_threshold: "1m"`, `response_threshold: "1s"`, 1)
+	})
+	srv, err := server.NewServer(opt)
+	must(t, err)
+	url := addr(run(t, srv))
+	prepare(t, dial(t, Link{URLs: url, CA: own.ca(), User: "controller:" + controllerPassword}), Files, queue)
+	q := join(t, dial(t, Link{URLs: url, CA: own.ca(), User: "agent:" + agentPassword, Agent: "a1"}), queue)
+	for range 100 {
+		if d, err := q.Next(t.Context(), time.Millisecond); d != nil || err != nil {
+			t.Fatal(d, err)
+		}
+	}
+	account, err := srv.LookupAccount("ORDEAL")
+	must(t, err)
+	for limit := time.Now().Add(10 * time.Second); account.NumPendingAllResponses() > 0; time.Sleep(50 * time.Millisecond) {
+		if time.Now().After(limit) {
+			t.Fatalf("%d pulls are remembered", account.NumPendingAllResponses())
+		}
+	}
+}

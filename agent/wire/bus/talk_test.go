@@ -52,6 +52,7 @@ func TestGoneIsSaidAtOnce(t *testing.T) {
 	stop()
 	stopAsk()
 	stopOrder()
+	must(t, errors.Join(agent.nc.Flush(), controller.nc.Flush())) // until the server knows, a request gets no answer at all
 	for name, call := range calls {
 		if err := call(t.Context()); !errors.Is(err, ErrGone) {
 			t.Errorf("%s after stop: %v, want %v", name, err, ErrGone)

@@ -28,6 +28,10 @@ import (
 // an agent that may not.
 const setupWait = 2 * time.Second
 
+// refusedSetup is in what is said of a set-up that the server refuses: expected of
+// an agent with the permissions that it needs.
+const refusedSetup = `Permissions Violation for Publish to "$JS.API.`
+
 // New is the command with the words it is called by.
 func New(words string) *cobra.Command {
 	var c command
@@ -71,7 +75,7 @@ type command struct {
 
 	connected atomic.Pointer[bus.Bus]
 	joined    atomic.Bool
-	quiet     atomic.Bool // while what the server refuses is expected
+	trying    atomic.Bool // to set the fleet up, which the server may refuse
 }
 
 // run returns nil when ctx ends, whatever was reached by then: an agent that is
@@ -87,7 +91,7 @@ func (c *command) run(ctx context.Context, stderr io.Writer) (err error) {
 	}
 	defer func() { err = errors.Join(err, stop()) }()
 	c.link.Messages = func(text string) {
-		if !c.quiet.Load() {
+		if !c.trying.Load() || !strings.Contains(text, refusedSetup) {
 			say(text)
 		}
 	}
@@ -103,6 +107,7 @@ func (c *command) run(ctx context.Context, stderr io.Writer) (err error) {
 	c.opt.Ready = func(err error) {
 		if err == nil {
 			c.joined.Store(true)
+			c.trying.Store(false)
 			say("agent " + c.opt.ID + " ready")
 		}
 	}
@@ -182,8 +187,7 @@ func (c *command) setUp(ctx context.Context, b *bus.Bus, say func(string)) {
 	if c.queuesStand(ctx, b) {
 		return
 	}
-	c.quiet.Store(true)
-	defer c.quiet.Store(false)
+	c.trying.Store(true) // and agent.Run goes on to, now and then
 	limited, cancel := context.WithTimeout(ctx, setupWait)
 	defer cancel()
 	err := b.Setup(limited, bus.Files)

@@ -200,7 +200,7 @@ func TestRestrictedAgentWaitsForAController(t *testing.T) {
 	if _, body := get(t, metrics+"/metrics"); !strings.Contains(body, `agent="a1"`) {
 		t.Error("metrics without the agent's name")
 	}
-	if strings.Contains(said.String(), "STREAM.CREATE") {
+	if strings.Contains(said.String(), "Violation") {
 		t.Errorf("said more than it should:\n%s", said)
 	}
 	second, leaveSecond := start(t, "--nats", url, "--user", "agent:s3cret", "--name", "a1")
