@@ -86,7 +86,7 @@ func TestFaultControllerKilledInGang(t *testing.T) {
 			time.Sleep(later)
 			scan.Kill()
 			doc := w.report(w.resume(run))
-			unsaid := checkGangs(t, tg, doc, hit)
+			unsaid := checkGangs(t, tg, doc, hit, 0)
 			g := gangOf(t, doc, gangLevels[hit])
 			row{"controller killed in a gang", fmt.Sprintf("level %d + %v", gangLevels[hit], later.Round(time.Millisecond)),
 				fmt.Sprintf("%d attempts, %d operations repeated, %d in flight", g.Attempts, g.Repeated, unsaid), yesNo(!t.Failed())}.note(t)

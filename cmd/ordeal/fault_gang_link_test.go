@@ -9,6 +9,7 @@ import (
 
 	"ordeal/agent/wire"
 	"ordeal/controller/result"
+	"ordeal/metrics"
 	"ordeal/testdata/fleettest"
 )
 
@@ -87,7 +88,7 @@ func TestFaultAgentCutOffInGang(t *testing.T) {
 				if g.Attempts != 2 || !slices.Equal(g.Lost, []string{"a"}) {
 					t.Errorf("level %d: %d attempts, lost %v; want it repeated without a", gangLevels[m.hit], g.Attempts, g.Lost)
 				}
-				unsaid := checkGangs(t, m.tg, doc, m.hit)
+				unsaid := checkGangs(t, m.tg, doc, m.hit, int64(gangLevels[m.hit])*int64(faultTTL/gangLatency))
 				if n := callsOf(m.tg, "caller-a", m.hit, struck.Add(faultTTL)); n > 0 {
 					t.Errorf("%d calls of the agent that was cut off after its lease", n)
 				}
@@ -165,12 +166,13 @@ func accounted(t *testing.T, m *gangMoment, doc *result.Document) string {
 	if unsaid := all - doc.Run.Calls - g.Repeated; unsaid < 0 || unsaid > int64(gangLevels[m.hit]) {
 		t.Errorf("the target saw %d calls, the report counts %d and says that %d more were repeated", all, doc.Run.Calls, g.Repeated)
 	}
-	told := slices.ContainsFunc(doc.Probes, func(p result.Probe) bool { return strings.Contains(fmt.Sprint(p), "lease") })
-	for _, c := range doc.Caveats {
-		told = told || strings.Contains(fmt.Sprint(c), "lease")
-	}
+	partial := fmt.Sprintf("concurrency.partial.concurrency-%d", gangLevels[m.hit])
+	told := slices.ContainsFunc(doc.Caveats, func(c metrics.Caveat) bool { return c.ID == partial })
 	if short > 0 && !told {
-		t.Errorf("%d operations were never made, and the report does not say that a lease ended: %+v", short, doc.Caveats)
+		t.Errorf("%d operations were never made, and there is no caveat %s among %+v", short, partial, doc.Caveats)
+	}
+	if len(g.Lost) > 0 {
+		t.Errorf("lost %v, want nobody: it was the controller that was cut off", g.Lost)
 	}
 	return fmt.Sprintf("%d attempts, %d operations not made, %d repeated", g.Attempts, short, g.Repeated)
 }

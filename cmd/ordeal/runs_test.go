@@ -64,12 +64,12 @@ func TestPrintRuns(t *testing.T) {
 	if err := printRuns(&out, runs); err != nil {
 		t.Fatal(err)
 	}
-	want := `RUN  STATE     COMMAND  TARGET       STARTED               STAGE    UNITS  HOLDER   VERDICT
-r3   running   scan     mock:a?[2J   2026-12-01 10:15:00Z  latency  3/8    h pid 1
-r3   orphaned  scan     mock:a?[2J   2026-12-01 10:15:00Z  latency  3/8    h pid 1
-r3   silent    scan     mock:a?[2J   2026-12-01 10:15:00Z  latency  3/8    h pid 1
-r2   finished  ci       mock:b       2026-12-01 10:15:00Z  -        8/8    -        Fit
-r1   failed    scan     mock:c       2026-12-01 10:15:00Z  -        -      -        no agents
+	want := `RUN  STATE     COMMAND  TARGET      STARTED               STAGE    UNITS  HOLDER   VERDICT
+r3   running   scan     mock:a?[2J  2026-12-01 10:15:00Z  latency  3/8    h pid 1
+r3   orphaned  scan     mock:a?[2J  2026-12-01 10:15:00Z  latency  3/8    h pid 1
+r3   silent    scan     mock:a?[2J  2026-12-01 10:15:00Z  latency  3/8    h pid 1
+r2   finished  ci       mock:b      2026-12-01 10:15:00Z  -        8/8    -        Fit
+r1   failed    scan     mock:c      2026-12-01 10:15:00Z  -        -      -        no agents
 `
 	if diff := cmp.Diff(strings.Split(want, "\n"), strings.Split(out.String(), "\n")); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
@@ -217,7 +217,7 @@ func checkShown(t *testing.T, url, id string) {
 		t.Errorf("shown %+v", r)
 	}
 	text, err := runsVerb(t.Context(), url, "show", id)
-	if err != nil || !strings.Contains(text, "generation 2") || !strings.Contains(text, "command     ordeal scan mock:degraded --requests 4000000") {
+	if err != nil || !strings.Contains(text, "generation 2") || !strings.Contains(text, "command     ordeal scan mock:degraded --probes latency --requests 4000000") {
 		t.Errorf("%v; shown:\n%s", err, text)
 	}
 }
@@ -285,7 +285,9 @@ func TestRunsHaltWithoutAController(t *testing.T) {
 	if out, err := runsVerb(t.Context(), url, "list"); err != nil || !strings.Contains(out, "stopped") || !strings.Contains(out, "halted: ordered by ") {
 		t.Errorf("%v; list:\n%s", err, out)
 	}
-	out, err = runsVerb(t.Context(), url, "resume", id, "--json")
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	out, err = runsVerb(ctx, url, "resume", id, "--json")
 	if err != nil {
 		t.Fatal(err)
 	}

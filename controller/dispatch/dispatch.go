@@ -135,7 +135,8 @@ func (d *Dispatcher) listen(ctx context.Context, done <-chan struct{}) error {
 
 func (d *Dispatcher) deliver(done <-chan struct{}, r *wire.Result) {
 	if r.Final {
-		d.hands.done(r.Unit)
+		d.hear(r)
+		r.Incarnation = max(1, r.Incarnation-min(r.Incarnation, d.hands.done(r.Unit)))
 		d.stored(r.Unit)
 	}
 	select {
@@ -143,6 +144,16 @@ func (d *Dispatcher) deliver(done <-chan struct{}, r *wire.Result) {
 	case <-done:
 	}
 }
+
+// hear waits a moment for what agents said of a unit that was handed out more
+// than once: it comes another way than its result.
+func (d *Dispatcher) hear(r *wire.Result) {
+	for until := time.Now().Add(hearWait); r.Incarnation > 1 && !d.hands.knows(r.Unit, r.Incarnation) && time.Now().Before(until); {
+		time.Sleep(time.Millisecond)
+	}
+}
+
+const hearWait = 100 * time.Millisecond
 
 func (d *Dispatcher) hangUp() {
 	for _, stop := range d.stop {

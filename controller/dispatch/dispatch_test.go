@@ -265,6 +265,32 @@ func TestReturnedIsNoPoison(t *testing.T) {
 	}
 }
 
+// What was handed out and given back unbegun was not seen by the target.
+func TestUnbegunDeliveriesDoNotCount(t *testing.T) {
+	w := newWorld(t)
+	refuse := 2
+	b := w.connect()
+	queue := w.queue(b)
+	var worker sync.WaitGroup
+	defer worker.Wait()
+	worker.Go(func() {
+		for range refuse {
+			d, err := queue.Next(t.Context(), 5*time.Second)
+			if err != nil || d == nil {
+				t.Errorf("no unit: %v", err)
+				return
+			}
+			_ = b.PublishEvent("r1", wire.Event{Kind: wire.Returned, Agent: "a", Unit: d.Unit.ID, Incarnation: d.Incarnation, Reason: "busy"})
+			_ = d.GiveBack(0)
+		}
+		w.serve(1, func(*wire.Unit) *wire.Result { return &wire.Result{} })
+	})
+	var got took
+	if err := w.d.Stage(t.Context(), stage(1, 1), &got); err != nil || len(got.results) != 1 || got.results[0].Incarnation != 1 {
+		t.Errorf("results %+v, %v; want one of what counts as the first incarnation", got.results[0], err)
+	}
+}
+
 // The unit of an agent whose process is gone goes to another at once.
 func TestUnitOfADeadAgentIsHandedOn(t *testing.T) {
 	w := newWorld(t)

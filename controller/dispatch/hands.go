@@ -16,6 +16,10 @@ type hands struct {
 	mu    sync.Mutex
 	units map[string]holding
 	begun map[string]int // unit → how often an agent began it and did not give it back
+	// unseen counts the deliveries of a unit that were given back unbegun: the
+	// target has seen nothing of them.
+	unseen map[string]uint64
+	told   map[string]uint64 // unit → deliveries that agents have spoken of
 }
 
 // holding is a unit in an agent's hands.
@@ -25,18 +29,24 @@ type holding struct {
 	ack         string
 }
 
+func (h *hands) make() {
+	if h.units == nil {
+		h.units, h.begun, h.unseen = map[string]holding{}, map[string]int{}, map[string]uint64{}
+		h.told = map[string]uint64{}
+	}
+}
+
 // began notes a delivery and returns how often the unit has been begun.
 func (h *hands) began(e *wire.Event) int {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if h.units == nil {
-		h.units, h.begun = map[string]holding{}, map[string]int{}
-	}
+	h.make()
 	if h.units[e.Unit].incarnation >= e.Incarnation {
 		return h.begun[e.Unit]
 	}
 	h.units[e.Unit] = holding{agent: e.Agent, incarnation: e.Incarnation, ack: e.Ack}
 	h.begun[e.Unit]++
+	h.told[e.Unit]++
 	return h.begun[e.Unit]
 }
 
@@ -44,18 +54,35 @@ func (h *hands) began(e *wire.Event) int {
 func (h *hands) returned(e *wire.Event) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
+	h.make()
 	if held := h.units[e.Unit]; held.agent == e.Agent && held.incarnation == e.Incarnation {
 		delete(h.units, e.Unit)
 		h.begun[e.Unit]--
+		return
 	}
+	h.unseen[e.Unit]++
+	h.told[e.Unit]++
 }
 
-// done forgets a unit that has its result.
-func (h *hands) done(unit string) {
+// done forgets a unit that has its result, and returns how many deliveries of it
+// the target has seen nothing of.
+func (h *hands) done(unit string) (unseen uint64) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
+	unseen = h.unseen[unit]
 	delete(h.units, unit)
 	delete(h.begun, unit)
+	delete(h.unseen, unit)
+	delete(h.told, unit)
+	return unseen
+}
+
+// knows reports whether agents have spoken of every delivery of a unit up to an
+// incarnation.
+func (h *hands) knows(unit string, incarnation uint64) bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.told[unit] >= incarnation
 }
 
 func (h *hands) empty() bool {

@@ -4,7 +4,7 @@
 //
 // A unit waits in a work queue and is handed to one agent at a time; its result
 // is published before it is acknowledged, and a result is deduplicated by
-// (run, unit, incarnation, sequence). An acknowledgement is never taken as
+// (run, unit, incarnation, sequence, content). An acknowledgement is never taken as
 // proof of who did the work: JetStream does not fence acks.
 package bus
 

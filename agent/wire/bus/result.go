@@ -2,6 +2,7 @@ package bus
 
 import (
 	"context"
+	"crypto/sha256"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -17,13 +18,16 @@ import (
 // never take: publish a smaller one instead.
 var ErrTooLarge = errors.New("too large for the server")
 
-// PublishResult stores a result; a resend of the same one is dropped.
+// PublishResult stores a result; a resend of the same one is dropped. What tells
+// it is the content too: a run that was resumed works a unit again whose part was
+// published when it was halted, and counts its deliveries from one again.
 func (b *Bus) PublishResult(ctx context.Context, r *wire.Result) error {
 	data, err := json.Marshal(r)
 	if err != nil {
 		return fmt.Errorf("encode result of unit %s: %w", r.Unit, err)
 	}
-	id := fmt.Sprintf("%s/%s/%d/%d", r.Run, r.Unit, r.Incarnation, r.Seq)
+	sum := sha256.Sum256(data)
+	id := fmt.Sprintf("%s/%s/%d/%d/%x", r.Run, r.Unit, r.Incarnation, r.Seq, sum[:8])
 	_, err = b.js.Publish(ctx, wire.ResultSubject(r.Run, r.Agent, r.Unit), data, jetstream.WithMsgID(id))
 	switch {
 	case errors.Is(err, nats.ErrMaxPayload): // headers count too, so the client's own check decides
