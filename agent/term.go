@@ -37,7 +37,9 @@ func (m *moment) passed() bool {
 }
 
 // check is ErrLeaseExpired once the term is over. It is asked right before each
-// call to a real target: it costs a look at the clock.
+// call to a real target: it costs a look at the clock. A call that is past it when
+// the whole process is stopped, and not yet in the socket, goes out when it wakes:
+// some microseconds' worth of calls.
 func (t *term) check() error {
 	if !t.end.Load().passed() {
 		return nil

@@ -68,19 +68,26 @@ func process(t *testing.T, url string) *os.Process {
 
 // An agent that was stopped as a whole, by a debugger, a hypervisor or a job
 // control signal, does not go on with what it had in hand when its lease is over:
-// not even the calls that its workers were about to make.
+// its workers wake up with the answers to their calls, and make no further one.
 func TestWokenAgentSendsNothing(t *testing.T) {
-	const ttl = 900 * time.Millisecond
+	const ttl, workers, warm = 900 * time.Millisecond, 8, 50
 	w := onServer(t, startServer(t, &server.Options{Host: "127.0.0.1", Port: -1, MaxPayload: wire.MaxPayload}))
 	w.boss.change(func(b *boss) { b.grant.TTL = ttl })
-	s := llmtest.New(t, slowly(50*time.Millisecond))
+	answer := make(chan struct{})
+	s := llmtest.New(t, func(r llmtest.Request) llmtest.Answer {
+		if r.N >= warm {
+			<-answer
+		}
+		return llmtest.Answer{}
+	})
 	agent := process(t, w.srv.ClientURL())
-	w.publish(chatUnit("u1", s.URL, 8, endless))
-	eventually(t, "calls", func() bool { _, n := lastCall(s); return n > 50 })
+	w.publish(chatUnit("u1", s.URL, workers, endless))
+	eventually(t, "a call of every worker", func() bool { _, n := lastCall(s); return n == warm+workers })
 	if err := agent.Signal(syscall.SIGSTOP); err != nil {
 		t.Fatal(err)
 	}
 	w.boss.change(func(b *boss) { b.mute = true })
+	close(answer)
 	_, before := settledCalls(s)
 	time.Sleep(ttl) // the lease runs out while nobody is there to see it
 	woken := time.Now()

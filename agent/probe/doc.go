@@ -19,6 +19,9 @@
 //	Run ─ closed loop ─▶ one per worker, each with session, clock and tally of its own
 //	    └ open loop ───▶ pacer (locked thread) ─▶ at most MaxInFlight slots
 //
+// A panic in any of them fails the unit and ends the others. Each call to the
+// target is made by leave of the agent, asked for right before it: see Leave.
+//
 // A worker adds its tally to the unit's every few hundred calls, so memory does
 // not grow with the number of calls and the calls themselves meet no lock.
 //

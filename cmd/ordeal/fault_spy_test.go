@@ -174,30 +174,38 @@ func (s *spy) redelivered(lost wire.Event, since time.Time) (time.Duration, bool
 	return 0, false
 }
 
-// denominators are what a report must say of the results of pools that were
-// stored, counted here by themselves.
+// denominators are what a report must say of the results of pools, counted here
+// by themselves.
 type denominators struct {
-	reissued int64 // operations of units, once for each delivery beyond the first of which a result came
+	reissued int64 // operations of units, once for each time beyond the first that an agent began them
 	ignored  int   // results that did not count
-	most     uint64
 }
 
 func (s *spy) denominators() denominators {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	var d denominators
-	highest, counted := map[string]uint64{}, map[string]bool{}
+	counted := map[string]bool{}
 	for _, r := range s.results {
-		unit := r.msg.Unit
-		if counted[unit] || !r.msg.Final {
+		if counted[r.msg.Unit] || !r.msg.Final {
 			d.ignored++
 		}
-		counted[unit] = counted[unit] || r.msg.Final
-		highest[unit] = max(highest[unit], r.msg.Incarnation)
+		counted[r.msg.Unit] = counted[r.msg.Unit] || r.msg.Final
 	}
-	for unit, n := range highest {
-		d.reissued += s.units[unit] * int64(n-1)
-		d.most = max(d.most, n)
+	type delivery struct {
+		unit        string
+		incarnation uint64
+	}
+	begun := map[delivery]bool{}
+	times := map[string]int64{}
+	for _, b := range s.begun {
+		if d := (delivery{b.msg.Unit, b.msg.Incarnation}); !begun[d] {
+			begun[d] = true
+			times[d.unit]++
+		}
+	}
+	for unit, n := range times {
+		d.reissued += s.units[unit] * (n - 1)
 	}
 	return d
 }

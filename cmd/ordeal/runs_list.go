@@ -102,13 +102,25 @@ func printRuns(w io.Writer, runs []seenRun) error {
 		if r.State == wire.Running {
 			holder = r.Holder
 		}
-		cells := []string{r.ID, r.state(), r.Command, r.Target, clock(r.Started), r.Stage, r.units(), holder, cmp.Or(r.Verdict, r.Reason)}
+		cells := []string{r.ID, r.state(), r.Command, r.Target, clock(r.Started), r.Stage, r.units(), holder, short(cmp.Or(r.Verdict, r.Reason))}
 		for i, cell := range cells {
 			cells[i] = printable(cmp.Or(cell, "-"))
 		}
-		fmt.Fprintln(table, strings.TrimSuffix(strings.Join(cells, "\t"), "\t-"))
+		fmt.Fprintln(table, strings.Join(cells, "\t"))
 	}
 	return table.Flush()
+}
+
+// verdictWidth is how much of a verdict or a reason a list shows.
+const verdictWidth = 60
+
+// short is the beginning of a text.
+func short(text string) string {
+	text, _, _ = strings.Cut(text, "\n")
+	if r := []rune(text); len(r) > verdictWidth {
+		return string(r[:verdictWidth-1]) + "…"
+	}
+	return text
 }
 
 func (r *seenRun) units() string {

@@ -12,6 +12,7 @@ import (
 	"ordeal/cmd/internal/cli"
 	"ordeal/controller"
 	"ordeal/controller/result"
+	"ordeal/controller/spec"
 )
 
 // resumeFlags are the outputs of the command that began the run, and its gauges.
@@ -42,7 +43,7 @@ over or not known.`,
 			}
 			return c.withRun(cmd, args[0], func(b *bus.Bus, r *wire.Run) error {
 				f.out.gate = f.out.gate || r.Command == "ci"
-				f.scan.spec.TargetText = r.Target
+				f.scan.spec.Target = targetOf(r)
 				doc, err := f.resume(cmd, b, r, c.streams)
 				if doc == nil {
 					return f.scan.unmeasured(err, c.streams)
@@ -63,6 +64,14 @@ over or not known.`,
 	fs.BoolVar(&f.out.gate, "gate", false, "exit 1 on a failed verdict and 2 without one, as a run of ordeal ci does anyway")
 	fs.StringVar(&f.scan.fleet.metrics, "metrics-addr", "", "serve /metrics, /healthz and /readyz at this `address`, such as :9090, during the run")
 	return cmd
+}
+
+// targetOf is the target of a run as far as its record tells, for refusals.
+func targetOf(r *wire.Run) wire.Target {
+	if t, err := spec.ParseTarget(r.Target); err == nil {
+		return t
+	}
+	return wire.Target{URI: r.Target}
 }
 
 // resume leads the run to its end.

@@ -59,17 +59,17 @@ func TestPrintRuns(t *testing.T) {
 	led := &wire.Run{ID: "r3", State: wire.Running, Command: "scan", Target: "mock:a\x1b[2J", Started: started, Stage: "latency", Done: 3, Units: 8, Holder: "h pid 1"}
 	runs := []seenRun{{led, lead.Answers}, {led, lead.Gone}, {led, lead.Silent},
 		{&wire.Run{ID: "r2", State: wire.Finished, Command: "ci", Target: "mock:b", Started: started, Done: 8, Units: 8, Holder: "h pid 1", Verdict: "Fit"}, ""},
-		{&wire.Run{ID: "r1", State: wire.Failed, Command: "scan", Target: "mock:c", Started: started, Holder: "h pid 1", Reason: "no agents"}, ""}}
+		{&wire.Run{ID: "r1", State: wire.Failed, Command: "scan", Target: "mock:c", Started: started, Holder: "h pid 1", Reason: strings.Repeat("no agents ", 9) + "\nhere"}, ""}}
 	var out strings.Builder
 	if err := printRuns(&out, runs); err != nil {
 		t.Fatal(err)
 	}
 	want := `RUN  STATE     COMMAND  TARGET      STARTED               STAGE    UNITS  HOLDER   VERDICT
-r3   running   scan     mock:a?[2J  2026-12-01 10:15:00Z  latency  3/8    h pid 1
-r3   orphaned  scan     mock:a?[2J  2026-12-01 10:15:00Z  latency  3/8    h pid 1
-r3   silent    scan     mock:a?[2J  2026-12-01 10:15:00Z  latency  3/8    h pid 1
+r3   running   scan     mock:a?[2J  2026-12-01 10:15:00Z  latency  3/8    h pid 1  -
+r3   orphaned  scan     mock:a?[2J  2026-12-01 10:15:00Z  latency  3/8    h pid 1  -
+r3   silent    scan     mock:a?[2J  2026-12-01 10:15:00Z  latency  3/8    h pid 1  -
 r2   finished  ci       mock:b      2026-12-01 10:15:00Z  -        8/8    -        Fit
-r1   failed    scan     mock:c      2026-12-01 10:15:00Z  -        -      -        no agents
+r1   failed    scan     mock:c      2026-12-01 10:15:00Z  -        -      -        no agents no agents no agents no agents no agents no agents…
 `
 	if diff := cmp.Diff(strings.Split(want, "\n"), strings.Split(out.String(), "\n")); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"slices"
 	"strconv"
 	"sync"
 	"syscall"
@@ -27,9 +28,9 @@ import (
 // The benchmarks of a fleet have their agents, their controller and their server
 // in processes of their own: this test binary again, told by role what to be.
 const (
-	roleVar   = "ORDEAL_BENCH_ROLE" // agents, controller
+	roleVar   = "ORDEAL_BENCH_ROLE" // agents, controller, gang
 	urlVar    = "ORDEAL_BENCH_URL"
-	countVar  = "ORDEAL_BENCH_COUNT" // agents, or units
+	countVar  = "ORDEAL_BENCH_COUNT" // agents, units or gangs
 	agentsVar = "ORDEAL_BENCH_AGENTS"
 )
 
@@ -40,7 +41,9 @@ func TestMain(m *testing.M) {
 	case "agents":
 		exit(beAgents(url, count))
 	case "controller":
-		exit(beController(url, agents, count))
+		exit(beController(url, agents, manyUnits(count)))
+	case "gang":
+		exit(beController(url, agents, gangStages(agents, count)...))
 	}
 	os.Exit(m.Run())
 }
@@ -96,11 +99,14 @@ type outcome struct {
 	Longest    time.Duration // between two results
 	Results    int
 	Calls      int64
-	Merged     int64 // calls of the merged tally
+	Merged     int64           // calls of the merged tallies
+	Skews      []time.Duration // of gangs: between the first and the last start
+	Lates      []time.Duration // of their members: start behind the time it was due
+	Bound      time.Duration   // of the error of a skew, at most
 }
 
-// beController runs one pool stage of units of ten operations.
-func beController(url string, agents, units int) error {
+// beController runs stages.
+func beController(url string, agents int, stages ...*plan.Stage) error {
 	ctx := context.Background()
 	b, err := bus.Connect(ctx, bus.Link{URLs: url, Name: "controller"})
 	if err != nil {
@@ -129,15 +135,20 @@ func beController(url string, agents, units int) error {
 	if err != nil {
 		return err
 	}
-	st := manyUnits(units)
 	s := &counting{outcome: &out, merger: merge.Merger{Run: run}, last: time.Now()}
 	begun = time.Now()
-	if err := d.Stage(ctx, st, s); err != nil {
-		return err
+	for _, st := range stages {
+		s.stage = st.Name
+		if err := d.Stage(ctx, st, s); err != nil {
+			return err
+		}
 	}
 	out.Stage = time.Since(begun)
 	summary := s.merger.Summary()
-	out.Calls, out.Merged = summary.Calls, summary.Stage(st.Name).Tally.Calls()
+	out.Calls = summary.Calls
+	for _, st := range stages {
+		out.Merged += summary.Stage(st.Name).Tally.Calls()
+	}
 	if err := d.Close(); err != nil {
 		return err
 	}
@@ -157,10 +168,24 @@ func manyUnits(n int) *plan.Stage {
 	return st
 }
 
+// gangStages are gang stages in which every agent makes one call.
+func gangStages(agents, rounds int) []*plan.Stage {
+	var stages []*plan.Stage
+	for i := range rounds {
+		st := manyUnits(1)
+		whole := wire.Range{To: uint64(agents)}
+		st.Name, st.Gang, st.Units[0].Ops = fmt.Sprintf("gang-%d", i), true, whole
+		st.Units[0].Load = &wire.Load{Workers: agents, Level: agents, Stage: whole}
+		stages = append(stages, st)
+	}
+	return stages
+}
+
 // counting merges as a run does, and measures the gaps between results.
 type counting struct {
 	*outcome
 	merger merge.Merger
+	stage  string
 	last   time.Time
 }
 
@@ -169,7 +194,7 @@ func (c *counting) Planned(units []wire.Unit) {
 	for i := range units {
 		planned[i] = merge.Planned{Unit: units[i].ID, Operations: plan.Operations(&units[i])}
 	}
-	c.merger.Stage("many", "latency", 1, planned)
+	c.merger.Stage(c.stage, "latency", 1, planned)
 }
 
 func (c *counting) Add(r *wire.Result) {
@@ -180,7 +205,20 @@ func (c *counting) Add(r *wire.Result) {
 	}
 }
 
-func (c *counting) Gang(merge.Gang) {}
+func (c *counting) Gang(g merge.Gang) {
+	var starts, bounds []time.Duration
+	for _, m := range g.Agents {
+		if m.Start == nil {
+			continue // it failed: the count of calls shows it
+		}
+		starts = append(starts, time.Duration(m.Start.At)-m.Offset)
+		bounds = append(bounds, m.Bound)
+		c.Lates = append(c.Lates, time.Duration(m.Start.At-m.Start.Due))
+	}
+	slices.Sort(bounds)
+	c.Skews = append(c.Skews, slices.Max(starts)-slices.Min(starts))
+	c.Bound = max(c.Bound, bounds[len(bounds)-1]+bounds[len(bounds)-2])
+}
 
 func (c *counting) Lost(string) {}
 
@@ -215,9 +253,9 @@ func startAgents(b *testing.B, url string, count int) *exec.Cmd {
 }
 
 // runController returns what the controller measured and used.
-func runController(b *testing.B, url string, agents, units int) (outcome, *syscall.Rusage, time.Duration) {
+func runController(b *testing.B, what, url string, agents, units int) (outcome, *syscall.Rusage, time.Duration) {
 	b.Helper()
-	cmd := role(b, roleVar+"=controller", urlVar+"="+url, countVar+"="+strconv.Itoa(units), agentsVar+"="+strconv.Itoa(agents))
+	cmd := role(b, roleVar+"="+what, urlVar+"="+url, countVar+"="+strconv.Itoa(units), agentsVar+"="+strconv.Itoa(agents))
 	begun := time.Now()
 	stdout, err := cmd.Output()
 	wall := time.Since(begun)
@@ -237,7 +275,7 @@ func benchFleet(b *testing.B, agents, units int) {
 		nats := fleettest.StartNATS(b, fleettest.NATSOptions{})
 		setup(b, nats.URL())
 		startAgents(b, nats.URL(), agents)
-		out, used, wall := runController(b, nats.URL(), agents, units)
+		out, used, wall := runController(b, "controller", nats.URL(), agents, units)
 		if out.Results != units || out.Merged != int64(units*benchOps) || out.Registered < agents {
 			b.Fatalf("%+v: want %d results of %d calls each", out, units, benchOps)
 		}
