@@ -13,7 +13,10 @@ type clock struct {
 func newClock(skew time.Duration) clock { return clock{start: time.Now(), skew: skew} }
 
 // now is in ns since the Unix epoch.
-func (c clock) now() int64 { return c.start.UnixNano() + int64(time.Since(c.start)+c.skew) }
+func (c clock) now() int64 { return c.at(time.Now()) }
+
+// at is what the clock shows at a moment of this process.
+func (c clock) at(t time.Time) int64 { return c.start.UnixNano() + int64(t.Sub(c.start)+c.skew) }
 
 // moment is when the clock shows ns.
 func (c clock) moment(ns int64) time.Time {

@@ -180,10 +180,11 @@ func (a *Agent) await(ctx context.Context, s *share) error {
 // startAt waits for the start. Whoever learns of it too late begins at once, and
 // says so; much too late is no part of the gang.
 func (a *Agent) startAt(ctx context.Context, s *share, due int64) error {
-	if err := probe.SleepUntil(ctx, a.clock.moment(due)); err != nil {
+	woke, err := probe.SleepUntil(ctx, a.clock.moment(due))
+	if err != nil {
 		return err
 	}
-	at := a.clock.now()
+	at := a.clock.at(woke)
 	if time.Duration(at-due) > goLate {
 		return errLateGo
 	}

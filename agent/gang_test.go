@@ -91,7 +91,7 @@ func wakeUp(t *testing.T, n int) []time.Duration {
 	var wg sync.WaitGroup
 	for i := range n {
 		wg.Go(func() {
-			if err := probe.SleepUntil(t.Context(), due); err != nil {
+			if _, err := probe.SleepUntil(t.Context(), due); err != nil {
 				t.Error(err)
 			}
 			late[i] = time.Since(due)

@@ -35,28 +35,44 @@ type caller struct {
 	sent    int64         // calls that went out to the target
 	slots   slots         // bounds the calls inside the target; nil = this caller alone
 	queued  time.Duration // spent waiting for a slot, and for leave
-	may     may
+	may     *may
 }
 
-// attempt makes one attempt, counted from 0, of an operation.
+// attempt makes one attempt, counted from 0, of an operation. A panic of the
+// client keeps the slot; it ends the unit, and with it the wait of all others.
 func (c *caller) attempt(ctx context.Context, op uint64, attempt uint32) metrics.Exchange {
 	tool := c.box.of(op)
 	call := target.Call{Op: op, Attempt: attempt, Label: c.label, Tool: tool.name,
 		Args: tool.args(c.box.salt, op), Level: c.level, Keep: tool.output != nil}
-	return c.layer.Do(ctx, op, attempt, c.timeout, func(ctx context.Context) metrics.Exchange {
+	return c.layer.Do(ctx, op, attempt, c.timeout, func(ctx context.Context) (x metrics.Exchange) {
+		if err := c.admit(ctx); err != nil {
+			return notSent(err)
+		}
+		c.sent++
+		x = c.session.Call(ctx, call)
+		c.slots.free()
+		return x
+	})
+}
+
+// admit waits until the caller may call: for its turn, then for leave.
+func (c *caller) admit(ctx context.Context) error {
+	if c.slots != nil {
 		waited, err := c.slots.take(ctx)
 		c.queued += waited
 		if err != nil {
-			return metrics.Exchange{Outcome: metrics.Cancelled, Origin: metrics.FromGenerator, Message: "stopped while waiting for its turn"}
+			return err
 		}
-		defer c.slots.free()
-		if waited, err = c.may.take(ctx); err != nil {
-			return refusedLeave(err)
-		}
-		c.queued += waited
-		c.sent++
-		return c.session.Call(ctx, call)
-	})
+	}
+	if c.may.leave == nil {
+		return nil
+	}
+	waited, err := c.may.take(ctx)
+	c.queued += waited
+	if err != nil {
+		c.slots.free()
+	}
+	return err
 }
 
 // checkOutput holds a success against the tool's output schema and counts it.

@@ -32,7 +32,7 @@ type contractor struct {
 	shrunk  int           // calls spent on shrinking
 	spent   time.Duration // and time
 	gone    bool          // the target did not come back
-	may     may
+	may     *may
 }
 
 // contract sends the unit's range of a tool's cases, each after a control call
@@ -200,7 +200,7 @@ func (c *contractor) send(ctx context.Context, kind string, op uint64, attempt u
 		p.pieces = cutAtOpID(payload)
 	}
 	if _, err := c.may.take(ctx); err != nil {
-		return refusedLeave(err)
+		return notSent(err)
 	}
 	c.calls++
 	x := c.session.Call(ctx, target.Call{Op: op, Attempt: attempt, Label: kind + tool, Tool: tool,

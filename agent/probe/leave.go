@@ -38,7 +38,7 @@ type may struct {
 	over      bool       // leave was refused: its unit ends
 }
 
-func (env *Env) may() may { return may{leave: env.Leave, quota: env.Quota, occupancy: env.occupancy} }
+func (env *Env) may() *may { return &may{leave: env.Leave, quota: env.Quota, occupancy: env.occupancy} }
 
 // take waits for leave to make a call.
 func (m *may) take(ctx context.Context) (waited time.Duration, err error) {
@@ -70,8 +70,8 @@ func (m *may) check() error {
 	return m.leave.Check()
 }
 
-// refusedLeave stands for a call that did not go out.
-func refusedLeave(err error) metrics.Exchange {
+// notSent stands for a call that did not go out.
+func notSent(err error) metrics.Exchange {
 	return metrics.Exchange{Outcome: metrics.Cancelled, Origin: metrics.FromGenerator, Message: oneLine("not sent: " + err.Error())}
 }
 

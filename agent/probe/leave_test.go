@@ -355,7 +355,7 @@ func TestSleepUntil(t *testing.T) {
 	late := time.Duration(0)
 	for range 10 {
 		moment := time.Now().Add(3 * time.Millisecond)
-		if err := SleepUntil(t.Context(), moment); err != nil || time.Now().Before(moment) {
+		if _, err := SleepUntil(t.Context(), moment); err != nil || time.Now().Before(moment) {
 			t.Fatalf("%v, %v before the moment", err, time.Until(moment))
 		}
 		late = max(late, time.Since(moment))
@@ -364,10 +364,10 @@ func TestSleepUntil(t *testing.T) {
 	stop := errors.New("stop")
 	ctx, cancel := context.WithCancelCause(t.Context())
 	time.AfterFunc(10*time.Millisecond, func() { cancel(stop) })
-	if err := SleepUntil(ctx, time.Now().Add(time.Hour)); !errors.Is(err, stop) {
+	if _, err := SleepUntil(ctx, time.Now().Add(time.Hour)); !errors.Is(err, stop) {
 		t.Errorf("err %v, want %v", err, stop)
 	}
-	if err := SleepUntil(t.Context(), time.Now().Add(-time.Hour)); err != nil {
+	if _, err := SleepUntil(t.Context(), time.Now().Add(-time.Hour)); err != nil {
 		t.Errorf("a moment that has passed: %v", err)
 	}
 }

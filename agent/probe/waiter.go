@@ -27,17 +27,15 @@ type until struct {
 // Now is negative before the moment.
 func (u *until) Now() time.Duration { return -time.Until(u.moment) }
 
-// SleepUntil returns at a moment, as closely as the machine allows, or with the
-// cause of the end of ctx. The goroutine has its thread to itself meanwhile: what
-// it does next begins without a hand-over.
-func SleepUntil(ctx context.Context, moment time.Time) error {
+// SleepUntil returns at a moment, as closely as the machine allows, and says when
+// it woke; with the cause of the end of ctx before that. The goroutine has its
+// thread to itself meanwhile: what it does next begins without a hand-over.
+func SleepUntil(ctx context.Context, moment time.Time) (woke time.Time, err error) {
 	wait, done := holdThread()
 	defer done()
-	if wait(ctx, &until{moment: moment}, 0) == nil {
-		return nil
-	}
-	if ctx.Err() == nil { // a sandbox without the system call
+	err = wait(ctx, &until{moment: moment}, 0)
+	if err != nil && ctx.Err() == nil { // a sandbox without the system call
 		_ = timerWait(ctx, &until{moment: moment}, 0)
 	}
-	return context.Cause(ctx)
+	return time.Now(), context.Cause(ctx)
 }

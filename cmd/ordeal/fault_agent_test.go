@@ -2,8 +2,8 @@ package main
 
 import (
 	"fmt"
+	"regexp"
 	"slices"
-	"strings"
 	"testing"
 	"time"
 
@@ -16,25 +16,17 @@ const handOnWait = 500 * time.Millisecond
 
 // A killed agent costs neither a unit nor a second count, and what it had in
 // hand is begun by another at once.
-func TestFaultAgentKilledInPoolUnit(t *testing.T) {
-	for moment := range ofFaults(3, 50) {
-		t.Run(fmt.Sprint(moment), func(t *testing.T) { killInPool(t, moment) })
-	}
-}
+func TestFaultAgentKilledInPoolUnit(t *testing.T) { times(t, ofFaults(3, 50), killInPool) }
 
 func killInPool(t *testing.T, moment int) {
 	r := draw("agent killed in a unit", moment)
 	w := newWorld(t, "doomed", "heir")
 	scan := w.scan(mockScanArgs...)
-	unit, later := 1+r.IntN(40), upTo(r, 30*time.Millisecond)
-	if err := w.spy.awaitBegun(within(t, faultWait), "doomed", unit); err != nil {
-		t.Fatal(err)
-	}
-	time.Sleep(later)
+	when := w.inUnit(r, "doomed")
 	killed := time.Now()
 	w.agents["doomed"].Kill()
 	doc := w.report(scan)
-	d := w.counted(doc)
+	said := w.counted(doc)
 	what := "nothing in hand"
 	if lost, held := w.spy.inHand("doomed"); held {
 		took, again := w.spy.redelivered(lost, killed)
@@ -43,44 +35,34 @@ func killInPool(t *testing.T, moment int) {
 			t.Errorf("unit %s was begun again %v (%v) after the kill, want within %v", lost.Unit, took, again, handOnWait)
 		}
 	}
-	row{"agent killed in a pool unit", fmt.Sprintf("unit %d + %v", unit, later.Round(time.Millisecond)),
-		fmt.Sprintf("%s, %s", what, d), sameAsWhole(t, mockScanArgs, doc)}.note(t)
+	row{"agent killed in a pool unit", when, what + ", " + said, sameAsWhole(t, mockScanArgs, doc)}.note(t)
 }
 
 // A paused agent's unit is worked by others, and when it is woken it neither
 // counts twice nor disturbs them.
-func TestFaultAgentPausedInPoolUnit(t *testing.T) {
-	for moment := range ofFaults(1, 20) {
-		t.Run(fmt.Sprint(moment), func(t *testing.T) {
-			r := draw("agent paused in a unit", moment)
-			w := newWorld(t, "sleeper", "heir")
-			scan := w.scan(mockScanArgs...)
-			unit, later := 1+r.IntN(40), upTo(r, 30*time.Millisecond)
-			if err := w.spy.awaitBegun(within(t, faultWait), "sleeper", unit); err != nil {
-				t.Fatal(err)
-			}
-			time.Sleep(later)
-			w.agents["sleeper"].Pause()
-			time.Sleep(2 * faultTTL)
-			w.agents["sleeper"].Resume()
-			doc := w.report(scan)
-			row{"agent paused in a pool unit", fmt.Sprintf("unit %d + %v, for %v", unit, later.Round(time.Millisecond), 2*faultTTL),
-				w.counted(doc).String(), sameAsWhole(t, mockScanArgs, doc)}.note(t)
-		})
-	}
+func agentPaused(t *testing.T) {
+	times(t, ofFaults(1, 20), func(t *testing.T, moment int) {
+		r := draw("agent paused in a unit", moment)
+		w := newWorld(t, "sleeper", "heir")
+		scan := w.scan(mockScanArgs...)
+		when := w.inUnit(r, "sleeper")
+		w.agents["sleeper"].Pause()
+		time.Sleep(2 * faultTTL)
+		w.agents["sleeper"].Resume()
+		doc := w.report(scan)
+		row{"agent paused in a pool unit", fmt.Sprintf("%s, for %v", when, 2*faultTTL), w.counted(doc), sameAsWhole(t, mockScanArgs, doc)}.note(t)
+	})
 }
 
 // An agent that is killed while it waits for work costs nothing at all.
-func TestFaultAgentKilledIdle(t *testing.T) {
-	for moment := range ofFaults(2, 50) {
-		t.Run(fmt.Sprint(moment), func(t *testing.T) {
-			if moment%2 == 0 {
-				killIdle(t, moment)
-			} else {
-				killBefore(t, moment)
-			}
-		})
-	}
+func agentKilledIdle(t *testing.T) {
+	times(t, ofFaults(2, 50), func(t *testing.T, moment int) {
+		if moment%2 == 0 {
+			killIdle(t, moment)
+		} else {
+			killBefore(t, moment)
+		}
+	})
 }
 
 // killIdle kills one of two agents that wait while a third works the only unit
@@ -89,30 +71,30 @@ func killIdle(t *testing.T, moment int) {
 	const calls = 1000
 	r := draw("agent killed while idle", moment)
 	tg := newTarget(t, 2*time.Millisecond)
-	w := newWorld(t, "a", "b", "c")
+	names := []string{"a", "b", "c"}
+	w := newWorld(t, names...)
 	scan := w.scan(tg.args("--probes", "latency", "--requests", fmt.Sprint(calls))...)
-	later := upTo(r, 2*time.Second)
 	if err := w.spy.awaitBegun(within(t, faultWait), "", 3); err != nil { // survey, preflight, the first of load
 		t.Fatal(err)
 	}
+	later := upTo(r, 2*time.Second)
 	time.Sleep(later)
-	names := []string{"a", "b", "c"}
-	at := slices.IndexFunc(names, func(name string) bool { _, held := w.spy.inHand(name); return !held })
-	w.agents[names[at]].Kill()
+	idle := slices.IndexFunc(names, func(name string) bool { _, held := w.spy.inHand(name); return !held })
+	w.agents[names[idle]].Kill()
 	doc := w.report(scan)
+	seen := tg.times()
 	for _, id := range operations(0, calls) {
-		if n := tg.times()[id]; n != 1 {
-			t.Errorf("operation %s was seen %d times, want once", id, n)
+		if seen[id] != 1 {
+			t.Errorf("operation %s was seen %d times, want once", id, seen[id])
 		}
 	}
 	if doc.Run.Calls != calls+1 || doc.Run.Reissued != 0 {
 		t.Errorf("%d calls, %d operations reissued; want %d and none", doc.Run.Calls, doc.Run.Reissued, calls+1)
 	}
-	row{"agent killed while idle", "load + " + later.Round(time.Millisecond).String(), w.counted(doc).String(), yesNo(!t.Failed())}.note(t)
+	row{"agent killed while idle", "load + " + later.Round(time.Millisecond).String(), w.counted(doc), traced(t)}.note(t)
 }
 
-// killBefore kills an agent that stands in the registry around the beginning of
-// a scan.
+// killBefore kills an agent that stands in the registry when a scan begins.
 func killBefore(t *testing.T, moment int) {
 	r := draw("agent killed while idle", moment)
 	w := newWorld(t, "doomed", "heir")
@@ -120,33 +102,33 @@ func killBefore(t *testing.T, moment int) {
 	w.agents["doomed"].Kill()
 	time.Sleep(before)
 	doc := w.report(w.scan(mockScanArgs...))
-	row{"agent killed while idle", before.Round(time.Millisecond).String() + " before the scan", w.counted(doc).String(), sameAsWhole(t, mockScanArgs, doc)}.note(t)
+	row{"agent killed while idle", before.Round(time.Millisecond).String() + " before the scan", w.counted(doc), sameAsWhole(t, mockScanArgs, doc)}.note(t)
 }
 
 // A busy agent is no dead agent: with more to do than its machine has cores
 // nobody is taken for lost, in units and in gangs.
 func TestFaultBusyAgentsAreNotLost(t *testing.T) {
-	args := ofFaults(mockScanArgs, []string{"mock:degraded", "--requests", "15000000"}) // some 10 and 70 s beside the hogs
-	hogs := fleettest.HogCPU(t, 4)
-	t.Run("units", func(t *testing.T) {
+	const hogs = 4
+	t.Run("Units", func(t *testing.T) {
+		args := ofFaults(mockScanArgs, []string{"mock:degraded", "--requests", "20000000"}) // some 10 and 70 s beside the hogs
 		w := newWorld(t, "a", "b")
+		stop := fleettest.HogCPU(t, hogs)
 		begun := time.Now()
 		scan := w.scan(args...)
 		doc := w.report(scan)
 		lasted := time.Since(begun)
-		d := w.counted(doc)
+		stop()
 		notLost(t, scan, doc)
-		hogs()
-		row{"agents at 100 % CPU", lasted.Round(time.Second).String() + " of units", d.String(), sameAsWhole(t, args, doc)}.note(t)
+		row{"agents at 100 % CPU", lasted.Round(time.Second).String() + " of units", w.counted(doc), sameAsWhole(t, args, doc)}.note(t)
 	})
-	t.Run("gangs", func(t *testing.T) {
+	t.Run("Gangs", func(t *testing.T) {
 		each := ofFaults(time.Second, 15*time.Second)
-		hogs := fleettest.HogCPU(t, 4)
-		defer hogs()
 		tg := newTarget(t, 0)
 		w := newWorld(t, "a", "b", "c")
+		stop := fleettest.HogCPU(t, hogs)
 		scan := w.scan(tg.args("--probes", "concurrency", "--concurrency", "8", "--level-duration", each.String())...)
 		doc := w.report(scan)
+		stop()
 		notLost(t, scan, doc)
 		for _, level := range gangLevels {
 			if g := gangOf(t, doc, level); g.Attempts != 1 || g.Degraded {
@@ -156,17 +138,20 @@ func TestFaultBusyAgentsAreNotLost(t *testing.T) {
 		if all := int64(len(tg.seen())); doc.Run.Calls != all {
 			t.Errorf("the report counts %d calls, the target saw %d", doc.Run.Calls, all)
 		}
-		row{"agents at 100 % CPU", (time.Duration(len(gangLevels)) * each).String() + " of gangs", w.counted(doc).String(), yesNo(!t.Failed())}.note(t)
+		row{"agents at 100 % CPU", (time.Duration(len(gangLevels)) * each).String() + " of gangs", fmt.Sprintf("%d calls, nobody lost", doc.Run.Calls), traced(t)}.note(t)
 	})
 }
+
+// lostLine is how a controller says that it takes an agent for lost.
+var lostLine = regexp.MustCompile(`agent \S+ is lost|stage \S+ lost `)
 
 // notLost checks that nobody was taken for lost.
 func notLost(t *testing.T, scan *fleettest.Proc, doc *result.Document) {
 	t.Helper()
-	if strings.Contains(scan.Stderr(), "lost:") || strings.Contains(scan.Stderr(), " lost ") || doc.Run.Reissued != 0 {
+	if lostLine.MatchString(scan.Stderr()) || doc.Run.Reissued != 0 {
 		t.Errorf("%d operations reissued, and the controller says:\n%s\nwant nobody lost", doc.Run.Reissued, scan.Stderr())
 	}
-	if doc.Fleet == nil || doc.Fleet.Ignored != 0 || slices.ContainsFunc(doc.Fleet.Agents, func(a result.FleetAgent) bool { return a.Lost }) {
+	if doc.Fleet.Ignored != 0 || slices.ContainsFunc(doc.Fleet.Agents, func(a result.FleetAgent) bool { return a.Lost }) {
 		t.Errorf("fleet %+v, want nobody lost and nothing ignored", doc.Fleet)
 	}
 }

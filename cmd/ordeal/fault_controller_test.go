@@ -39,63 +39,42 @@ var slowScanArgs = []string{"mock:degraded", "--requests", "4000000", "--probes"
 // A run whose controller is killed goes on where it stood, and its report is
 // that of a run that nobody disturbed: at once, while agents still work for the
 // old controller, and later, when they have given everything back.
-func TestFaultControllerKilled(t *testing.T) {
-	for moment := range ofFaults(3, 20) {
-		t.Run(fmt.Sprint(moment), func(t *testing.T) {
-			agents, args, most, rest := []string{"a", "b"}, mockScanArgs, 110, time.Duration(0)
-			if moment%3 > 0 {
-				agents, args, most, rest = agents[:1], slowScanArgs, 60, time.Duration(moment%3-1)*3*time.Second/2*faultTTL/time.Second
-			}
-			killController(t, moment, args, most, rest, agents...)
-		})
-	}
-}
-
-func killController(t *testing.T, moment int, args []string, most int, rest time.Duration, agents ...string) {
-	r := draw("controller killed", moment)
-	w := newWorld(t, agents...)
-	scan := w.scan(args...)
-	run := runOf(t, scan)
-	results, later := r.IntN(most), upTo(r, 30*time.Millisecond)
-	if err := w.spy.awaitResults(within(t, faultWait), results); err != nil {
-		t.Fatal(err)
-	}
-	time.Sleep(later)
-	scan.Kill()
-	time.Sleep(rest)
-	doc := w.report(w.resume(run))
-	row{"controller killed and resumed", fmt.Sprintf("%d results + %v, after %v", results, later.Round(time.Millisecond), rest),
-		w.counted(doc).String(), sameAsWhole(t, args, doc)}.note(t)
+func controllerKilled(t *testing.T) {
+	times(t, ofFaults(3, 20), func(t *testing.T, moment int) {
+		agents, args, most, rest := []string{"a", "b"}, mockScanArgs, 110, time.Duration(0)
+		if moment%3 > 0 {
+			agents, args, most = agents[:1], slowScanArgs, 60
+		}
+		if moment%3 == 2 {
+			rest = faultTTL + time.Second
+		}
+		r := draw("controller killed", moment)
+		w := newWorld(t, agents...)
+		scan := w.scan(args...)
+		run := runOf(t, scan)
+		when := w.afterResults(r, most)
+		scan.Kill()
+		time.Sleep(rest)
+		doc := w.report(w.resume(run))
+		row{"controller killed and resumed", fmt.Sprintf("%s, after %v", when, rest), w.counted(doc), sameAsWhole(t, args, doc)}.note(t)
+	})
 }
 
 // A level that was under way when the controller was killed is begun again by
 // the next one, and what the target saw of it before is said.
-func TestFaultControllerKilledInGang(t *testing.T) {
-	for moment := range ofFaults(1, 20) {
-		t.Run(fmt.Sprint(moment), func(t *testing.T) {
-			r := draw("controller killed in a gang", moment)
-			tg := newTarget(t, gangLatency)
-			w := newWorld(t, "a", "b", "c")
-			scan := w.scan(gangArgs(tg)...)
-			run := runOf(t, scan)
-			hit := r.IntN(len(gangLevels))
-			later := upTo(r, levelTime(gangLevels[hit])*9/10)
-			if err := w.spy.awaitGo(within(t, faultWait), hit+1); err != nil {
-				t.Fatal(err)
-			}
-			time.Sleep(later)
-			scan.Kill()
-			doc := w.report(w.resume(run))
-			unsaid := checkGangs(t, tg, doc, hit, 0)
-			g := gangOf(t, doc, gangLevels[hit])
-			row{"controller killed in a gang", fmt.Sprintf("level %d + %v", gangLevels[hit], later.Round(time.Millisecond)),
-				fmt.Sprintf("%d attempts, %d operations repeated, %d in flight", g.Attempts, g.Repeated, unsaid), yesNo(!t.Failed())}.note(t)
-		})
-	}
+func controllerKilledInGang(t *testing.T) {
+	times(t, ofFaults(1, 20), func(t *testing.T, moment int) {
+		w := newWorld(t)
+		m := inRamp(t, "controller killed in a gang", moment, w, w.url, w.url)
+		m.scan.Kill()
+		doc := w.report(w.resume(m.run))
+		g, unsaid := gangOf(t, doc, m.level()), m.whole(t, doc, 0)
+		row{"controller killed in a gang", m.String(), fmt.Sprintf("%d attempts, %d operations repeated, %d in flight", g.Attempts, g.Repeated, unsaid), traced(t)}.note(t)
+	})
 }
 
 // A run that is led cannot be taken.
-func TestFaultSecondControllerIsRefused(t *testing.T) {
+func secondControllerRefused(t *testing.T) {
 	w := newWorld(t, "a")
 	scan := w.scan(slowScanArgs...)
 	run := runOf(t, scan)
@@ -105,18 +84,13 @@ func TestFaultSecondControllerIsRefused(t *testing.T) {
 		t.Errorf("exit code %d, %v, stderr:\n%s\nwant %d and who leads the run: %s", code, err, second.Stderr(), cli.Unmeasured, want)
 	}
 	doc := w.report(scan)
-	row{"second controller of a live run", "", "refused: " + strings.TrimSpace(second.Stderr()), sameAsWhole(t, slowScanArgs, doc)}.note(t)
+	row{"second controller of a live run", "", "refused, and told who leads it", sameAsWhole(t, slowScanArgs, doc)}.note(t)
 }
 
 // A controller that is stopped, replaced and woken again finds that out, says so
 // and does nothing more.
-func TestFaultReplacedControllerIsFenced(t *testing.T) {
-	for moment := range ofFaults(2, 20) {
-		t.Run(fmt.Sprint(moment), func(t *testing.T) {
-			t.Parallel()
-			replaceController(t, moment, moment%2 == 0)
-		})
-	}
+func controllerReplaced(t *testing.T) {
+	times(t, ofFaults(2, 20), func(t *testing.T, moment int) { replaceController(t, moment, moment%2 == 0) })
 }
 
 // replaceController wakes the first controller while the second one works, or
@@ -126,11 +100,7 @@ func replaceController(t *testing.T, moment int, meanwhile bool) {
 	w := newWorld(t, "a")
 	scan := w.scan(slowScanArgs...)
 	run := runOf(t, scan)
-	results, later := r.IntN(60), upTo(r, 30*time.Millisecond)
-	if err := w.spy.awaitResults(within(t, faultWait), results); err != nil {
-		t.Fatal(err)
-	}
-	time.Sleep(later)
+	moments := w.afterResults(r, 60)
 	scan.Pause()
 	second := w.resume(run)
 	w.awaitGeneration(run, 2)
@@ -139,7 +109,7 @@ func replaceController(t *testing.T, moment int, meanwhile bool) {
 		scan.Resume()
 	}
 	doc := w.report(second)
-	w.counted(doc)
+	said := w.counted(doc)
 	before := w.streams()
 	if !meanwhile {
 		woken = time.Now()
@@ -159,8 +129,8 @@ func replaceController(t *testing.T, moment int, meanwhile bool) {
 	if meanwhile {
 		when = "in the middle"
 	}
-	row{"controller stopped and replaced", fmt.Sprintf("%d results + %v, woken %s", results, later.Round(time.Millisecond), when),
-		"fenced, " + w.spy.denominators().String(), sameAsWhole(t, slowScanArgs, doc)}.note(t)
+	row{"controller stopped and replaced", moments + ", woken " + when,
+		"fenced, " + said, sameAsWhole(t, slowScanArgs, doc)}.note(t)
 }
 
 // awaitGeneration returns once a run has had so many controllers.

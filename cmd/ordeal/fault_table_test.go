@@ -75,7 +75,7 @@ func (r row) note(t *testing.T) {
 	}
 }
 
-// mockScan is the deterministic scan that is disturbed: every probe, some 120
+// mockScanArgs is the deterministic scan that is disturbed: every probe, some 120
 // units, a few seconds on two agents.
 var mockScanArgs = []string{"mock:degraded", "--requests", "1500000"}
 
@@ -136,4 +136,47 @@ func within(t *testing.T, d time.Duration) context.Context {
 	ctx, cancel := context.WithTimeout(t.Context(), d)
 	t.Cleanup(cancel)
 	return ctx
+}
+
+// scenario is a part of the table that mostly waits.
+type scenario struct {
+	name string
+	run  func(*testing.T)
+}
+
+// together is how many scenarios run at once: they wait for leases and cables,
+// but each scans for some seconds too.
+const together = 6
+
+// TestFaultsTogether runs the scenarios in which no time below a second is
+// measured; the others have tests of their own, and the machine for themselves.
+func TestFaultsTogether(t *testing.T) {
+	whole(t, mockScanArgs)
+	whole(t, slowScanArgs)
+	room := make(chan struct{}, together)
+	var running sync.WaitGroup
+	for _, s := range []scenario{
+		{"ResultStreamFull", resultStreamFull}, {"DiskFull", diskFull}, {"ControllerPaused", controllerPaused},
+		{"Cluster", clusterLosesNode}, {"Cuts", cutOffs}, {"ServerRestarted", serverRestarted}, {"SlowConsumer", slowConsumer},
+		{"AgentPausedInPoolUnit", agentPaused}, {"AgentKilledIdle", agentKilledIdle},
+		{"AgentKilledInGang", agentKilledInGang}, {"AgentPausedInGang", agentPausedInGang}, {"AgentCutOffInGang", agentCutOffInGang},
+		{"ServerRestartedInGang", serverRestartedInGang},
+		{"ControllerKilled", controllerKilled}, {"ControllerKilledInGang", controllerKilledInGang}, {"ControllerCutOffInGang", controllerCutOffInGang},
+		{"SecondController", secondControllerRefused}, {"ControllerReplaced", controllerReplaced},
+	} {
+		room <- struct{}{}
+		running.Go(func() {
+			t.Run(s.name, s.run)
+			<-room
+		})
+	}
+	running.Wait()
+}
+
+// times runs the moments of a scenario one after the other.
+func times(t *testing.T, n int, run func(t *testing.T, moment int)) {
+	t.Helper()
+	for moment := range n {
+		t.Run(fmt.Sprint(moment), func(t *testing.T) { run(t, moment) })
+	}
 }

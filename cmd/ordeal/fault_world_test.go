@@ -1,6 +1,8 @@
 package main
 
 import (
+	"fmt"
+	"math/rand/v2"
 	"slices"
 	"testing"
 	"time"
@@ -74,19 +76,51 @@ func (w *world) report(p *fleettest.Proc) *result.Document {
 	if code != 0 {
 		w.t.Fatalf("exit code %d, want 0", code)
 	}
-	return parse(w.t, p.Stdout())
+	doc := parse(w.t, p.Stdout())
+	if doc.Fleet == nil {
+		w.t.Fatal("the document has no fleet")
+	}
+	return doc
 }
 
 // counted checks what a report says about work that was done again or came too
-// late against what the spy has heard.
-func (w *world) counted(doc *result.Document) denominators {
+// late against what the spy has heard, and repeats it.
+func (w *world) counted(doc *result.Document) string {
 	w.t.Helper()
 	d := w.spy.denominators()
-	if doc.Run.Reissued != d.reissued {
-		w.t.Errorf("%d operations reissued, want %d", doc.Run.Reissued, d.reissued)
+	if n := doc.Run.Reissued; n < d.begun || n > d.handed {
+		w.t.Errorf("%d operations reissued; want %d, which were begun again, to %d, which were handed out again", n, d.begun, d.handed)
 	}
-	if doc.Fleet != nil && doc.Fleet.Ignored != int64(d.ignored) {
-		w.t.Errorf("%d results ignored, want %d", doc.Fleet.Ignored, d.ignored)
+	if n := doc.Fleet.Ignored; n != d.ignored {
+		w.t.Errorf("%d results ignored, want %d", n, d.ignored)
 	}
-	return d
+	return denominatorsOf(doc)
+}
+
+// denominatorsOf are those of a report.
+func denominatorsOf(doc *result.Document) string {
+	return fmt.Sprintf("%d operations reissued, %d results ignored", doc.Run.Reissued, doc.Fleet.Ignored)
+}
+
+// inUnit returns at a random moment of a unit of an agent, and says which.
+func (w *world) inUnit(r *rand.Rand, agent string) string {
+	w.t.Helper()
+	unit, later := 1+r.IntN(40), upTo(r, 30*time.Millisecond)
+	if err := w.spy.awaitBegun(within(w.t, faultWait), agent, unit); err != nil {
+		w.t.Fatal(err)
+	}
+	time.Sleep(later)
+	return fmt.Sprintf("unit %d + %v", unit, later.Round(time.Millisecond))
+}
+
+// afterResults returns a random moment after at most so many results, and says
+// which.
+func (w *world) afterResults(r *rand.Rand, most int) string {
+	w.t.Helper()
+	results, later := r.IntN(most), upTo(r, 30*time.Millisecond)
+	if err := w.spy.awaitResults(within(w.t, faultWait), results); err != nil {
+		w.t.Fatal(err)
+	}
+	time.Sleep(later)
+	return fmt.Sprintf("%d results + %v", results, later.Round(time.Millisecond))
 }

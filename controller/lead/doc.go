@@ -69,6 +69,10 @@
 // but a controller that can no longer renew could answer to the end of its
 // sureness, and leave work behind that outlasts it by a TTL.
 //
+// A budget of calls holds over the death of controllers: what may be granted is
+// written into the record before it is, a twentieth of the budget at a time, and
+// a successor goes on behind that. At most so much of it is lost with each.
+//
 // The monotonic clock stands still while a machine is suspended. A controller
 // that wakes from that may hold itself sure for a moment; its generation
 // gives it away.

@@ -124,11 +124,16 @@ func TestFinishOutlastsARestart(t *testing.T) {
 
 func TestClosedRunMayBeTaken(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
-		old := w.create(nil)
+		var told tales
+		old := w.create(func(o *Options) { o.Log = told.add })
+		time.Sleep(time.Minute)
 		old.Close()
 		old.Close()
+		if told.all() != "" {
+			t.Errorf("told %q of an end that was wanted", told.all())
+		}
 		begun := time.Now()
-		if c := w.mustTake("two"); c.Generation() != 2 || time.Since(begun) > time.Second {
+		if c := w.mustTake("two"); c.Generation() != 2 || time.Since(begun) > 2*time.Second {
 			t.Errorf("generation %d after %v", c.Generation(), time.Since(begun))
 		}
 	})

@@ -87,7 +87,9 @@ func BenchmarkGangSkew(b *testing.B) {
 	for b.Loop() {
 		nats := fleettest.StartNATS(b, fleettest.NATSOptions{})
 		setup(b, nats.URL())
-		startAgents(b, nats.URL(), agents)
+		for i := range agents { // a process each, as on a host of many
+			startAgents(b, nats.URL(), i, 1)
+		}
 		out, _, _ := runController(b, "gang", nats.URL(), agents, rounds)
 		if len(out.Skews) != rounds || out.Merged != rounds*agents {
 			b.Fatalf("%+v: want %d gangs of %d calls", out, rounds, agents)

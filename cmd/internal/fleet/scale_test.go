@@ -30,8 +30,8 @@ import (
 const (
 	roleVar   = "ORDEAL_BENCH_ROLE" // agents, controller, gang
 	urlVar    = "ORDEAL_BENCH_URL"
-	countVar  = "ORDEAL_BENCH_COUNT" // agents, units or gangs
-	agentsVar = "ORDEAL_BENCH_AGENTS"
+	countVar  = "ORDEAL_BENCH_COUNT"  // agents, units or gangs
+	agentsVar = "ORDEAL_BENCH_AGENTS" // to wait for, or the number of the first
 )
 
 func TestMain(m *testing.M) {
@@ -39,7 +39,7 @@ func TestMain(m *testing.M) {
 	agents, _ := strconv.Atoi(os.Getenv(agentsVar))
 	switch url := os.Getenv(urlVar); os.Getenv(roleVar) {
 	case "agents":
-		exit(beAgents(url, count))
+		exit(beAgents(url, agents, count))
 	case "controller":
 		exit(beController(url, agents, manyUnits(count)))
 	case "gang":
@@ -56,14 +56,14 @@ func exit(err error) {
 	os.Exit(0)
 }
 
-// beAgents runs count agents, each on a connection of its own, until standard
-// input ends.
-func beAgents(url string, count int) error {
+// beAgents runs count agents, numbered from first, each on a connection of its
+// own, until standard input ends.
+func beAgents(url string, first, count int) error {
 	ctx, stop := context.WithCancel(context.Background())
 	var wg sync.WaitGroup
 	ready := make(chan error, count)
 	for i := range count {
-		id := fmt.Sprintf("sim-%05d", i)
+		id := fmt.Sprintf("sim-%05d", first+i)
 		wg.Go(func() {
 			b, err := bus.Connect(ctx, bus.Link{URLs: url, Name: id, Agent: id})
 			if err != nil {
@@ -231,9 +231,10 @@ func role(b *testing.B, env ...string) *exec.Cmd {
 	return cmd
 }
 
-func startAgents(b *testing.B, url string, count int) *exec.Cmd {
+// startAgents starts a process of count agents, numbered from first.
+func startAgents(b *testing.B, url string, first, count int) {
 	b.Helper()
-	cmd := role(b, roleVar+"=agents", urlVar+"="+url, countVar+"="+strconv.Itoa(count))
+	cmd := role(b, roleVar+"=agents", urlVar+"="+url, agentsVar+"="+strconv.Itoa(first), countVar+"="+strconv.Itoa(count))
 	stdin, err := cmd.StdinPipe()
 	if err != nil {
 		b.Fatal(err)
@@ -249,7 +250,6 @@ func startAgents(b *testing.B, url string, count int) *exec.Cmd {
 	if _, err := stdout.Read(make([]byte, 6)); err != nil {
 		b.Fatalf("the agents did not get ready: %v", err)
 	}
-	return cmd
 }
 
 // runController returns what the controller measured and used.
@@ -274,7 +274,7 @@ func benchFleet(b *testing.B, agents, units int) {
 	for b.Loop() {
 		nats := fleettest.StartNATS(b, fleettest.NATSOptions{})
 		setup(b, nats.URL())
-		startAgents(b, nats.URL(), agents)
+		startAgents(b, nats.URL(), 0, agents)
 		out, used, wall := runController(b, "controller", nats.URL(), agents, units)
 		if out.Results != units || out.Merged != int64(units*benchOps) || out.Registered < agents {
 			b.Fatalf("%+v: want %d results of %d calls each", out, units, benchOps)
