@@ -192,7 +192,7 @@ func (r *run) open(ctx context.Context) error {
 func (r *run) newDispatch(ctx context.Context) (*dispatch.Dispatcher, error) {
 	return dispatch.New(ctx, dispatch.Options{Bus: r.opt.Bus, Roster: r.roster, Run: r.id, Pool: r.opt.Pool, Select: r.opt.Select,
 		Generation: r.leader.Generation(), Sure: r.leader.Sure, LeaseTTL: r.leaseTTL(), Stored: r.earlier.stored, After: r.earlier.after,
-		Gangs: r.earlier.gangs, Record: r.recordGang, Sent: r.watch.sent, Warn: r.warn, Meter: r.opt.Meter})
+		Gangs: r.earlier.gangs, Inherited: r.leader.Inherited(), Gone: r.leader.AgentGone, Record: r.recordGang, Sent: r.watch.sent, Warn: r.warn, Meter: r.opt.Meter})
 }
 
 func (r *run) leaseTTL() time.Duration {

@@ -72,13 +72,18 @@ type Options struct {
 	// run. More of them may come before their stage does: they are added.
 	Stored map[string]*wire.Result
 	After  uint64
-	// Gangs are the attempts at gang stages that earlier controllers began.
-	Gangs []wire.GangRecord
+	// Gangs are the attempts at gang stages that earlier controllers began, and
+	// Inherited when the last leave ends that one of them gave to an agent which
+	// cannot be reached.
+	Gangs     []wire.GangRecord
+	Inherited time.Time
 	// Record keeps an attempt at a gang stage before its go, and again when it
 	// has lost a member.
 	Record func(context.Context, wire.GangRecord) error
 	// Sent is how many operations of a unit have gone out, as far as is known.
-	Sent  func(unit string) int64
+	Sent func(unit string) int64
+	// Gone is told of agents that were lost; may be nil.
+	Gone  func(agent string)
 	Warn  func(text string)
 	Meter *prom.Controller // may be nil
 }

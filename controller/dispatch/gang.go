@@ -30,7 +30,10 @@ func (d *Dispatcher) gangStage(ctx context.Context, st *plan.Stage, token string
 	if d.replayGang(st, sink) {
 		return nil
 	}
-	first := d.endEarlier(ctx, st)
+	first, err := d.endEarlier(ctx, st)
+	if err != nil {
+		return err
+	}
 	var outcome merge.Gang
 	for try := range tries {
 		a, err := d.newAttempt(st, &whole, token, first+try, outcome.Lost)
@@ -363,16 +366,25 @@ func (d *Dispatcher) recorded(rec *wire.GangRecord, whole *wire.Unit) *attempt {
 	return a
 }
 
-// endEarlier ends the attempts that earlier controllers of the run had begun and not
-// seen to their end, and returns the number of the next one. Their members obey
-// this generation by now.
-func (d *Dispatcher) endEarlier(ctx context.Context, st *plan.Stage) (next int) {
+// endEarlier ends the attempts that earlier controllers of the run had begun and
+// not seen to their end, and returns the number of the next one. Their members
+// obey this generation by now; one that cannot be reached may work on until its
+// lease ends, and a gang must have the target to itself.
+func (d *Dispatcher) endEarlier(ctx context.Context, st *plan.Stage) (next int, err error) {
 	next = 1
 	for _, rec := range d.opt.Gangs {
-		if rec.Stage == st.Name {
-			next = max(next, rec.Attempt+1)
-			d.recorded(&rec, &st.Units[0]).takeBack(ctx, func(string) bool { return true })
+		if rec.Stage != st.Name {
+			continue
+		}
+		next = max(next, rec.Attempt+1)
+		if d.recorded(&rec, &st.Units[0]).takeBack(ctx, func(string) bool { return true }) {
+			continue
+		}
+		select {
+		case <-time.After(time.Until(d.opt.Inherited)):
+		case <-ctx.Done():
+			return next, context.Cause(ctx)
 		}
 	}
-	return next
+	return next, nil
 }

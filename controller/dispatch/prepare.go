@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"ordeal/agent/wire"
@@ -91,7 +92,7 @@ func (a *attempt) offer(ctx context.Context, i int) *wire.Failure {
 	case errors.Is(err, bus.ErrGone):
 		return &wire.Failure{Class: lostClass, Message: "it was gone when it was asked to get ready"}
 	}
-	a.abort(ctx, i)
+	_ = a.abort(ctx, i)
 	return &wire.Failure{Class: "harness", Message: err.Error(), Remedy: "see the agent's log"}
 }
 
@@ -107,21 +108,29 @@ func (a *attempt) letGo(ctx context.Context, failures []*wire.Failure, cause *wi
 	a.takeBack(ctx, func(unit string) bool { return taken[unit] })
 }
 
-// takeBack makes the members give up the shares that held says they hold.
-func (a *attempt) takeBack(ctx context.Context, held func(unit string) bool) {
+// takeBack makes the members give up the shares that held says they hold, and
+// reports whether all of them said that they have.
+func (a *attempt) takeBack(ctx context.Context, held func(unit string) bool) (all bool) {
+	var silent atomic.Bool
 	var wg sync.WaitGroup
 	for i := range a.shares {
 		if held(a.shares[i].ID) {
-			wg.Go(func() { a.abort(ctx, i) })
+			wg.Go(func() {
+				if a.abort(ctx, i) != nil {
+					silent.Store(true)
+				}
+			})
 		}
 	}
 	wg.Wait()
+	return !silent.Load()
 }
 
-// abort has a deadline of its own: an ended run leaves no agent waiting.
-func (a *attempt) abort(ctx context.Context, i int) {
+// abort has a deadline of its own: an ended run leaves no agent waiting. Without
+// an answer the agent is gone, or lets go after wire.GoWait or with its lease.
+func (a *attempt) abort(ctx context.Context, i int) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), abortWait)
 	defer cancel()
-	// No answer: the agent is gone, or lets go after wire.GoWait.
-	_, _ = a.d.opt.Bus.Ask(ctx, a.members[i].ID, wire.Request{Kind: wire.Abort, Unit: &a.shares[i]})
+	_, err := a.d.opt.Bus.Ask(ctx, a.members[i].ID, wire.Request{Kind: wire.Abort, Unit: &a.shares[i]})
+	return err
 }

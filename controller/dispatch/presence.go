@@ -164,5 +164,8 @@ func (p *presence) bury(id, why string) {
 	delete(p.gang, id)
 	if member || len(acks) > 0 {
 		p.lost <- loss{id, why}
+		if p.d.opt.Gone != nil {
+			p.d.opt.Gone(id)
+		}
 	}
 }
