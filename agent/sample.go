@@ -30,6 +30,7 @@ type sampler struct {
 
 // piece is what was observed since the last one was sent.
 type piece struct {
+	watched   bool // failures count, too: nobody but Prometheus asks for their duration
 	since     time.Time
 	tally     metrics.Tally // outcomes and durations only
 	tokensIn  int64
@@ -41,6 +42,7 @@ func (a *Agent) sample(u *wire.Unit) *sampler {
 	s := &sampler{agent: a, run: u.Run, quit: make(chan struct{}), gone: make(chan struct{}),
 		now: wire.Progress{Stage: u.Stage, Unit: u.ID, Agent: a.opt.ID}}
 	s.piece.since = time.Now()
+	s.piece.watched, s.spare.watched = a.opt.Metrics != nil, a.opt.Metrics != nil
 	go func() {
 		defer close(s.gone)
 		s.send()
@@ -69,8 +71,10 @@ func (p *piece) add(t *metrics.Tally) {
 		p.tally.Outcomes[outcome] += n
 	}
 	p.tally.Latency.Merge(&t.Latency)
-	p.tally.Failed.Merge(&t.Failed)
-	p.tally.TimedOut.Merge(&t.TimedOut)
+	if p.watched {
+		p.tally.Failed.Merge(&t.Failed)
+		p.tally.TimedOut.Merge(&t.TimedOut)
+	}
 	p.tokensIn += t.TokensIn.Sum()
 	p.tokensOut += t.TokensOut.Sum()
 }

@@ -38,21 +38,27 @@ type caller struct {
 	may     *may
 }
 
-// attempt makes one attempt, counted from 0, of an operation. A panic of the
-// client keeps the slot; it ends the unit, and with it the wait of all others.
+// attempt makes one attempt, counted from 0, of an operation.
 func (c *caller) attempt(ctx context.Context, op uint64, attempt uint32) metrics.Exchange {
 	tool := c.box.of(op)
 	call := target.Call{Op: op, Attempt: attempt, Label: c.label, Tool: tool.name,
 		Args: tool.args(c.box.salt, op), Level: c.level, Keep: tool.output != nil}
-	return c.layer.Do(ctx, op, attempt, c.timeout, func(ctx context.Context) (x metrics.Exchange) {
+	return c.layer.Do(ctx, op, attempt, c.timeout, func(ctx context.Context) metrics.Exchange {
 		if err := c.admit(ctx); err != nil {
 			return notSent(err)
 		}
 		c.sent++
-		x = c.session.Call(ctx, call)
-		c.slots.free()
-		return x
+		if c.slots == nil {
+			return c.session.Call(ctx, call)
+		}
+		return c.inSlot(ctx, &call)
 	})
+}
+
+// inSlot makes a call and frees the slot it was made in.
+func (c *caller) inSlot(ctx context.Context, call *target.Call) metrics.Exchange {
+	defer c.slots.free()
+	return c.session.Call(ctx, *call)
 }
 
 // admit waits until the caller may call: for its turn, then for leave.
