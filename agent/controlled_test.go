@@ -31,7 +31,7 @@ func lastCall(s *llmtest.Server) (at time.Time, calls int) {
 // A controller that falls silent is obeyed for the rest of its lease, and not a
 // call longer; the unit goes back, and is worked once there is leave again.
 func TestSilentControllerStopsCalls(t *testing.T) {
-	const ttl = 700 * time.Millisecond
+	const ttl, travel = 700 * time.Millisecond, 50 * time.Millisecond // of the last call to its target, on a busy machine
 	w := newWorld(t)
 	w.boss.change(func(b *boss) { b.grant.TTL = ttl })
 	s := llmtest.New(t, slowly(2*time.Millisecond))
@@ -46,7 +46,7 @@ func TestSilentControllerStopsCalls(t *testing.T) {
 		t.Errorf("event %+v, want the unit returned for the lease", e)
 	}
 	at, calls := lastCall(s)
-	if over := at.Sub(last); over > ttl || calls == 0 {
+	if over := at.Sub(last); over > ttl+travel || calls == 0 {
 		t.Errorf("the last of %d calls came %v after the last grant, want at most %v", calls, over, ttl)
 	}
 	select {

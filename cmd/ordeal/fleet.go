@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"ordeal/agent"
 	"ordeal/agent/wire"
 	"ordeal/agent/wire/bus"
 	"ordeal/cmd/internal/cli"
@@ -95,7 +96,11 @@ func (f *fleetFlags) options(opt *controller.Options) error {
 func (f *fleetFlags) join(ctx context.Context, opt *controller.Options, streams Streams) (stop func() error, err error) {
 	if !f.link.Given() {
 		opt.Pool = wire.DefaultPool
-		e, err := fleet.Start(ctx, opt.Spec.Agents, cli.Version)
+		capacity := 0
+		if opt.Spec.Concurrency > agent.DefaultCapacity { // one agent must be able to hold a whole level
+			capacity = opt.Spec.Concurrency
+		}
+		e, err := fleet.Start(ctx, opt.Spec.Agents, capacity, cli.Version)
 		if err != nil {
 			return nil, err
 		}

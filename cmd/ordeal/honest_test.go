@@ -36,7 +36,7 @@ func mockScan(t *testing.T, e *fleet.Embedded, set func(*spec.Spec)) *result.Doc
 
 func startFleet(t *testing.T, agents int) *fleet.Embedded {
 	t.Helper()
-	e, err := fleet.Start(t.Context(), agents, cli.Version)
+	e, err := fleet.Start(t.Context(), agents, 0, cli.Version)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -43,6 +43,7 @@ const (
 	fetchBatch = 256
 	fetchWait  = time.Second // of one fetch: messages are handed on as they come
 	readAgain  = 250 * time.Millisecond
+	beginWait  = time.Second // for a consumer: what a server that was restarted never heard has no answer
 )
 
 // Results delivers every result of a run behind the sequence after (0 = all of
@@ -96,7 +97,7 @@ func (r *reader) read(ctx context.Context) {
 			continue
 		}
 		for ctx.Err() == nil {
-			limited, cancel := context.WithTimeout(ctx, 5*time.Second)
+			limited, cancel := context.WithTimeout(ctx, beginWait)
 			err := r.begin(limited)
 			cancel()
 			if err == nil {

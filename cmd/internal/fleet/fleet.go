@@ -25,17 +25,18 @@ const startWait = 10 * time.Second
 type Embedded struct {
 	Bus *bus.Bus // the controller's connection
 
-	server *server.Server
-	dir    string
-	stop   context.CancelFunc
-	wg     sync.WaitGroup
-	errs   []error
+	capacity int
+	server   *server.Server
+	dir      string
+	stop     context.CancelFunc
+	wg       sync.WaitGroup
+	errs     []error
 }
 
-// Start starts the server and n agents, and returns when all have announced
-// themselves.
-func Start(ctx context.Context, n int, version string) (*Embedded, error) {
-	e := &Embedded{}
+// Start starts the server and n agents, each for capacity callers at once (0 = the
+// default), and returns when all have announced themselves.
+func Start(ctx context.Context, n, capacity int, version string) (*Embedded, error) {
+	e := &Embedded{capacity: capacity}
 	if err := e.serve(); err != nil {
 		return nil, errors.Join(err, e.Stop())
 	}
@@ -103,7 +104,7 @@ func (e *Embedded) agents(ctx context.Context, n int, version string) error {
 		if err != nil {
 			return err
 		}
-		opt := agent.Options{ID: id, Version: version, Digest: schedule.Digest(), Labels: map[string]string{"zone": "local"},
+		opt := agent.Options{ID: id, Version: version, Digest: schedule.Digest(), Capacity: e.capacity, Labels: map[string]string{"zone": "local"},
 			Ready: func(err error) { ready <- err }}
 		e.wg.Go(func() {
 			defer b.Close()

@@ -21,7 +21,7 @@ import (
 
 func TestStartAndStop(t *testing.T) {
 	t.Setenv("TMPDIR", t.TempDir())
-	e, err := Start(t.Context(), 3, "test")
+	e, err := Start(t.Context(), 3, 0, "test")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -46,7 +46,7 @@ func TestStartAndStop(t *testing.T) {
 // agent ready.
 func BenchmarkStart(b *testing.B) {
 	for b.Loop() {
-		e, err := Start(b.Context(), 1, "bench")
+		e, err := Start(b.Context(), 1, 0, "bench")
 		if err != nil {
 			b.Fatal(err)
 		}
@@ -60,7 +60,7 @@ func BenchmarkStart(b *testing.B) {
 
 // Two runs that start their gangs at once on one fleet both come to an end.
 func TestTwoRunsShareTheFleet(t *testing.T) {
-	e, err := Start(t.Context(), 3, "test")
+	e, err := Start(t.Context(), 3, 0, "test")
 	if err != nil {
 		t.Fatal(err)
 	}
