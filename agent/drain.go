@@ -14,8 +14,9 @@ import (
 func (a *Agent) drain(loops *sync.WaitGroup) {
 	a.mu.Lock()
 	a.draining = true
-	hand := a.hand
+	inHand := a.inHand()
 	a.mu.Unlock()
+	a.opt.Log("draining: " + inHand)
 	a.tell()
 	idle := make(chan struct{})
 	go func() {
@@ -24,9 +25,6 @@ func (a *Agent) drain(loops *sync.WaitGroup) {
 		a.sharing.Wait()
 	}()
 	if a.opt.Drain > 0 {
-		if hand.unit != "" {
-			a.opt.Log(fmt.Sprintf("draining: unit %s of run %s has %v to finish", hand.unit, hand.run, a.opt.Drain))
-		}
 		select {
 		case <-idle:
 		case <-time.After(a.opt.Drain):
@@ -35,6 +33,15 @@ func (a *Agent) drain(loops *sync.WaitGroup) {
 	}
 	a.cut()
 	<-idle
+}
+
+// inHand says what a draining agent holds, which is one unit or share at most,
+// and for how long. It is called with mu held.
+func (a *Agent) inHand() string {
+	if a.hand.unit == "" {
+		return "0 in hand"
+	}
+	return fmt.Sprintf("1 in hand, %v to finish: unit %s of run %s", a.opt.Drain, a.hand.unit, a.hand.run)
 }
 
 // cut ends what is in hand.

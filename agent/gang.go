@@ -24,7 +24,7 @@ var (
 // share is a share of a gang stage in the agent's hands.
 //
 //	taken ── leave ── prepared ── go ── due ── measured ── published
-//	   └────────┴────────┴─────────┴─────┴── aborted, failed: nothing is published
+//	   └────────┴────────┴─────────┴─────┴── aborted, never ready: nothing is published
 type share struct {
 	unit     wire.Unit
 	started  <-chan int64 // the start, on the agent's clock

@@ -17,14 +17,10 @@ const beatAgain = 500 * time.Millisecond
 // error: the registry keeps an entry for three of them.
 func (a *Agent) heartbeat(ctx context.Context) {
 	m := meter{at: time.Now(), cpu: probe.CPUTime()}
-	reconnects := a.bus.Reconnects()
 	for ctx.Err() == nil {
 		wait := wire.Heartbeat
 		if a.beat(ctx, &m) != nil {
 			wait = beatAgain
-		}
-		for n := a.bus.Reconnects(); reconnects < n; reconnects++ {
-			a.opt.Metrics.Reconnects()
 		}
 		for _, r := range a.runs.idle(time.Now()) {
 			a.close(r)

@@ -28,22 +28,14 @@ func (a *Agent) listen(ctx context.Context) (hangUp func(), err error) {
 			if err == nil {
 				return func() { stopRequests(); stopControl() }, nil
 			}
-			quiet(stopRequests)
+			stopControl()
 		}
-		quiet(stopControl)
 		if a.bus.Closed() {
 			return nil, errClosed
 		}
 		a.again(ctx)
 	}
 	return nil, nil
-}
-
-// quiet undoes a subscription that may have come half way.
-func quiet(stop func()) {
-	if stop != nil {
-		stop()
-	}
 }
 
 // join joins the shared consumer of a queue. One that nobody has opened it opens

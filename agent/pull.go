@@ -27,7 +27,8 @@ func (a *Agent) pull(ctx context.Context, queue *bus.Queue) {
 		case err != nil:
 			sleep(ctx, pullAgain) // a malformed unit, or the server is away
 		case d != nil && !a.take():
-			_ = d.GiveBack(0) // a share came first; lost, it is handed out again after AckWait
+			_ = d.GiveBack(0) // lost, it is handed out again after AckWait
+			a.event(d, wire.Returned, "a share of a gang came first")
 		case d != nil:
 			a.serve(d)
 		}

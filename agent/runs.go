@@ -61,6 +61,11 @@ type run struct {
 func (rs *runs) enter(id string, generation uint64) (*run, error) {
 	rs.mu.Lock()
 	defer rs.mu.Unlock()
+	return rs.enterLocked(id, generation)
+}
+
+// enterLocked is enter with mu held.
+func (rs *runs) enterLocked(id string, generation uint64) (*run, error) {
 	for i, rel := range rs.released {
 		if rel.run != id {
 			continue
@@ -87,11 +92,17 @@ func (rs *runs) enter(id string, generation uint64) (*run, error) {
 // queued, and does not queue it again.
 func (rs *runs) unit(id string, generation uint64) (*run, error) {
 	rs.mu.Lock()
-	if r := rs.byID[id]; r != nil {
-		generation = max(generation, r.lease.seen())
+	defer rs.mu.Unlock()
+	for {
+		known := generation
+		if r := rs.byID[id]; r != nil {
+			known = max(generation, r.lease.seen())
+		}
+		r, err := rs.enterLocked(id, known)
+		if !errors.Is(err, errReplaced) { // else a controller took over just now
+			return r, err
+		}
 	}
-	rs.mu.Unlock()
-	return rs.enter(id, generation)
 }
 
 // create makes a run and starts the keeper of its lease. mu is held.

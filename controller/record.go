@@ -13,6 +13,7 @@ import (
 
 	"ordeal/agent/wire"
 	"ordeal/agent/wire/bus"
+	"ordeal/controller/dispatch"
 	"ordeal/controller/guard"
 	"ordeal/controller/lead"
 	"ordeal/controller/policy"
@@ -79,9 +80,6 @@ func (r *run) leadOptions(rec wire.Run) lead.Options {
 
 // rate is what the fleet sends at the moment, calls per second.
 func (r *run) rate() float64 {
-	if r.watch == nil {
-		return 0
-	}
 	return r.watch.rate()
 }
 
@@ -173,10 +171,8 @@ func (r *run) recordGang(ctx context.Context, g wire.GangRecord) error {
 // conclude stores how the run ended; a controller that was replaced stores
 // nothing.
 func (r *run) conclude(ctx context.Context, doc *result.Document, cut error) {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), concludeWait)
-	defer cancel()
 	defer r.leader.Close()
-	if errors.Is(cut, bus.ErrFenced) {
+	if r.goesOn(doc, cut) {
 		return
 	}
 	end := lead.End{State: wire.Finished}
@@ -200,6 +196,14 @@ func (r *run) conclude(ctx context.Context, doc *result.Document, cut error) {
 	}
 }
 
+// goesOn reports whether the run stays as it is: another controller leads it, its
+// results found no room, or a resumption could not begin.
+func (r *run) goesOn(doc *result.Document, cut error) bool {
+	var full *dispatch.NoRoom
+	var deserted *dispatch.Deserted
+	return errors.Is(cut, bus.ErrFenced) || errors.As(cut, &full) || errors.As(cut, &deserted) || doc == nil && r.earlier.stored != nil
+}
+
 // haltClass is the class of what ended a run early; empty when nothing did.
 func haltClass(cut error) prom.Halt {
 	var stopped *Stopped
@@ -218,9 +222,6 @@ func haltClass(cut error) prom.Halt {
 	}
 	return prom.HaltInterrupt
 }
-
-// concludeWait bounds storing the document: the server may be gone.
-const concludeWait = 10 * time.Second
 
 func newID() string {
 	var b [5]byte

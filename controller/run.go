@@ -108,6 +108,7 @@ func newRun(opt Options, id string) *run {
 	}
 	r := &run{opt: opt, id: id, started: time.Now(), at: "phase survey", fleet: map[string]roster.Member{}}
 	r.merger.Run, r.merger.By, r.merger.Labels = id, opt.By, r.labels
+	r.watch = newWatch(r)
 	return r
 }
 
@@ -144,6 +145,10 @@ func (r *run) carryOut(ctx context.Context) (*result.Document, error) {
 			return nil, err
 		}
 		err = r.execute(ctx)
+		var spent *Stopped
+		if cause := context.Cause(ctx); err == nil && errors.As(cause, &spent) { // with the last unit
+			err = cause
+		}
 	case ctx.Err() == nil:
 		return nil, err
 	case r.survey == nil:
@@ -172,7 +177,7 @@ func (r *run) open(ctx context.Context) error {
 	if r.roster, err = roster.Open(ctx, r.opt.Bus); err != nil {
 		return err
 	}
-	if r.watch, err = newWatch(r); err != nil {
+	if err := r.watch.follow(r); err != nil {
 		return err
 	}
 	if r.dispatch, err = r.newDispatch(ctx); err != nil {
@@ -220,9 +225,7 @@ func (r *run) labels(agent string) map[string]string {
 }
 
 func (r *run) close(ctx context.Context) {
-	if r.watch != nil {
-		r.watch.close()
-	}
+	r.watch.close()
 	switch {
 	case r.dispatch == nil:
 	case errors.Is(context.Cause(ctx), bus.ErrFenced):

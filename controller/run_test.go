@@ -50,7 +50,7 @@ func led(t *testing.T) (*run, *bus.Bus) {
 	if r.roster, err = roster.Open(t.Context(), b); err != nil {
 		t.Fatal(err)
 	}
-	if r.watch, err = newWatch(r); err != nil {
+	if err = r.watch.follow(r); err != nil {
 		t.Fatal(err)
 	}
 	if r.dispatch, err = r.newDispatch(t.Context()); err != nil {

@@ -36,30 +36,37 @@ type watch struct {
 
 	mu    sync.Mutex
 	event Event
-	units map[string]seen // of the stage under way
-	calls map[string]int64
-	clean map[string]bool // stages that send plain load
+	units map[string]seen   // of the stage under way
+	spent map[string]tokens // of its units, as far as samples told
+	clean map[string]bool   // stages that send plain load
 	live  *guard.Live
 	cost  *guard.Cost
 	pace  pace
 }
 
+// tokens is the usage of a unit.
+type tokens struct{ in, out int64 }
+
 // seen is how far a unit is.
 type seen struct{ done, errs int64 }
 
-// newWatch listens, and ends the run through stop when a condition is met.
-func newWatch(r *run) (*watch, error) {
-	w := &watch{observe: r.opt.Observe, meter: r.opt.Meter, began: time.Now(), units: map[string]seen{}, calls: map[string]int64{}, clean: map[string]bool{}, live: guard.NewLive(r.opt.StopWhen, 0)}
+// newWatch watches nothing yet: see follow.
+func newWatch(r *run) *watch {
+	return &watch{observe: r.opt.Observe, meter: r.opt.Meter, began: time.Now(), units: map[string]seen{}, spent: map[string]tokens{}, clean: map[string]bool{}, live: guard.NewLive(r.opt.StopWhen, 0)}
+}
+
+// follow listens, and ends the run when a condition is met.
+func (w *watch) follow(r *run) error {
 	if r.opt.MaxCost > 0 {
 		rate, err := costRate(&r.opt)
 		if err != nil {
-			return nil, err
+			return err
 		}
 		w.price, w.cost = rate, guard.NewCost(r.opt.MaxCost)
 	}
 	unsubscribe, err := r.opt.Bus.OnProgress(r.id, w.progress)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	w.stops = append(w.stops, unsubscribe, every(checkEvery, func() bool {
 		why := w.tripped()
@@ -71,7 +78,7 @@ func newWatch(r *run) (*watch, error) {
 	if r.opt.Meter != nil {
 		w.stops = append(w.stops, every(time.Second, r.count))
 	}
-	return w, nil
+	return nil
 }
 
 // count shows the fleet to whoever scrapes this process.
@@ -122,7 +129,7 @@ func (w *watch) begin(st *plan.Stage) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.event = Event{Phase: st.Phase, Probe: st.Probe, Stage: st.Name, Total: st.Operations()}
-	w.units = map[string]seen{}
+	w.units, w.spent = map[string]seen{}, map[string]tokens{}
 	w.clean[st.Name] = st.Units[0].Load != nil && st.Units[0].Faults == nil
 	w.show()
 }
@@ -145,15 +152,23 @@ func (w *watch) progress(p wire.Progress) {
 			w.live.Add(now, guard.Sample{Outcomes: s.Outcomes, Latency: s.Latency})
 		}
 		w.pace.add(now, s.Outcomes.Total())
-		if w.cost != nil {
-			w.cost.Spend(w.price.Cost(s.TokensIn, s.TokensOut, 0))
-		}
+		before := w.spent[p.Unit]
+		w.spend(p.Unit, tokens{before.in + s.TokensIn, before.out + s.TokensOut})
 	}
 	if p.Stage != w.event.Stage {
 		return // late
 	}
-	w.calls[p.Unit] = p.Done
 	w.move(p.Unit, seen{p.Done, p.Errors})
+}
+
+// spend brings the cost of a unit up to date.
+func (w *watch) spend(unit string, now tokens) {
+	if w.cost == nil {
+		return
+	}
+	before := w.spent[unit]
+	w.spent[unit] = now
+	w.cost.Spend(w.price.Cost(max(0, now.in-before.in), max(0, now.out-before.out), 0))
 }
 
 // move brings the sums of the stage up to date.
@@ -177,6 +192,7 @@ func (w *watch) result(r *wire.Result) {
 	defer w.mu.Unlock()
 	if r.Stage == w.event.Stage && r.Tally != nil {
 		w.move(r.Unit, seen{r.Tally.Calls(), r.Tally.Failures()})
+		w.spend(r.Unit, tokens{r.Tally.TokensIn.Sum(), r.Tally.TokensOut.Sum()})
 	}
 }
 
@@ -184,7 +200,7 @@ func (w *watch) result(r *wire.Result) {
 func (w *watch) sent(unit string) int64 {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return w.calls[unit]
+	return w.units[unit].done
 }
 
 // rate of the fleet, in calls per second, over the last seconds.

@@ -107,7 +107,7 @@ func lookUp(ref string) (string, error) {
 	}
 	value, ok := os.LookupEnv(name)
 	if !ok {
-		return "", fmt.Errorf("secret reference ${env:%s}: the variable is not set here; set it, or write $$ for a dollar sign", name)
+		return "", fmt.Errorf("secret reference ${env:%s}: not set in the environment of the process that resolves it (with --nats: the agent's); set it there, or write $$ for a dollar sign", name)
 	}
 	return value, nil
 }

@@ -26,7 +26,7 @@ func newPermissionsCmd(streams Streams) *cobra.Command {
 	var pools []string
 	cmd := &cobra.Command{
 		Use:   "permissions",
-		Short: "Print what an agent's user must be allowed on the NATS server, and no more",
+		Short: "Print the least an agent's NATS user must be allowed",
 		Long: `Permissions prints the block for an agent's user in a nats.conf: with it, the
 agent can take the units of its pools, answer for them and be spoken to. It
 cannot read results or runs, hand out units, control a run or speak as another
@@ -47,7 +47,8 @@ any.`,
 		},
 	}
 	cmd.Flags().StringVar(&name, "name", "", "`name` of the agent, as in its --name")
-	cmd.Flags().StringSliceVar(&pools, "pool", []string{wire.DefaultPool}, "`pools` it serves, repeatable")
+	cmd.Flags().StringSliceVar(&pools, "pool", []string{wire.DefaultPool}, "`pools` it serves, repeatable (default: "+wire.DefaultPool+")")
+	cmd.Flags().Lookup("pool").DefValue = "[]" // help has it in words
 	return cmd
 }
 

@@ -1,14 +1,12 @@
 package main
 
 import (
-	"cmp"
 	"encoding/json"
 	"fmt"
 	"io"
 	"maps"
 	"slices"
 	"strings"
-	"text/tabwriter"
 	"time"
 	"unicode"
 
@@ -16,21 +14,24 @@ import (
 	"ordeal/controller/roster"
 )
 
-func printAgents(w io.Writer, agents []seenAgent, now time.Time) error {
+// printAgents prints the list; verbose with what does not fit 80 columns.
+func printAgents(w io.Writer, agents []seenAgent, now time.Time, verbose bool) error {
 	if len(agents) == 0 {
 		return nil
 	}
-	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(table, "NAME\tSTATE\tPOOLS\tLABELS\tVERSION\tUNITS\tLOAD\tCLOCK\tSEEN\tWHY")
+	rows := [][]string{{"NAME", "STATE", "POOLS", "LABELS", "UNITS", "LOAD", "CLOCK", "SEEN", "WHY"}}
 	for i := range agents {
 		a := &agents[i]
-		cells := []string{a.ID, a.State, strings.Join(a.Pools, ","), labelText(a.Labels), a.Version, fmt.Sprint(a.Units), a.load(), a.clock(), a.seen(now), a.why()}
-		for i, c := range cells {
-			cells[i] = printable(cmp.Or(c, "-"))
-		}
-		fmt.Fprintln(table, strings.TrimSuffix(strings.Join(cells, "\t"), "\t-"))
+		rows = append(rows, []string{a.ID, a.State, strings.Join(a.Pools, ","), labelText(a.Labels), fmt.Sprint(a.Units), a.load(), a.clock(), a.seen(now), a.why()})
 	}
-	return table.Flush()
+	if verbose {
+		rows[0] = append(rows[0], "VERSION", "IN HAND")
+		for i := range agents {
+			rows[i+1] = append(rows[i+1], agents[i].Version, agents[i].inHand())
+		}
+	}
+	_, err := w.Write(tableText(rows))
+	return err
 }
 
 func labelText(labels map[string]string) string {
@@ -41,16 +42,20 @@ func labelText(labels map[string]string) string {
 	return strings.Join(all, ",")
 }
 
-// load is what the agent has in hand, and how much of its cores it uses.
+// load is how much of its cores the agent uses.
 func (a *seenAgent) load() string {
-	used := ""
-	if a.Load.Cores > 0 {
-		used = fmt.Sprintf("%.2f/%d cores", float64(a.Load.CPUMilli)/1000, a.Load.Cores)
+	if a.Load.Cores == 0 {
+		return ""
 	}
+	return fmt.Sprintf("%.2f/%d", float64(a.Load.CPUMilli)/1000, a.Load.Cores)
+}
+
+// inHand is the unit the agent works, with its run.
+func (a *seenAgent) inHand() string {
 	if a.Load.Unit == "" {
-		return used
+		return ""
 	}
-	return strings.TrimSpace(a.Load.Run + "/" + a.Load.Unit + " " + used)
+	return a.Load.Run + "/" + a.Load.Unit
 }
 
 func (a *seenAgent) clock() string {
@@ -62,10 +67,10 @@ func (a *seenAgent) clock() string {
 
 func ms(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }
 
-// seen is when the agent was heard of last. The time is the server's: a clock
+// seen is how long ago the agent was heard of. The time is the server's: a clock
 // that is behind it shows no negative age.
 func (a *seenAgent) seen(now time.Time) string {
-	return max(0, now.Sub(a.At)).Round(100*time.Millisecond).String() + " ago"
+	return max(0, now.Sub(a.At)).Round(100 * time.Millisecond).String()
 }
 
 // why says why the agent would get no work, or what is wrong with it.

@@ -4,9 +4,11 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -15,6 +17,7 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 	"github.com/nats-io/nats-server/v2/server"
 
+	"ordeal/agent"
 	"ordeal/agent/wire"
 	"ordeal/agent/wire/bus"
 	"ordeal/cmd/internal/cli"
@@ -43,7 +46,7 @@ func populate(t *testing.T, url string) {
 		t.Fatal(err)
 	}
 	t.Cleanup(b.Close)
-	if err := b.Setup(t.Context(), bus.Memory); err != nil {
+	if err := b.Setup(t.Context(), bus.Files); err != nil {
 		t.Fatal(err)
 	}
 	entry := func(id string, change func(*wire.Hello)) {
@@ -81,9 +84,9 @@ func TestAgentsTable(t *testing.T) {
 		t.Fatalf("want a head and four agents:\n%s", out)
 	}
 	for i, wants := range [][]string{
-		{"busy", "busy", "default", "node=n1,zone=eu", "9.9", "12", "r1/u7 1.25/2 cores", " ms", " ago"},
+		{"busy", "busy", "default", "node=n1,zone=eu", "12", "1.25/2", " ms"},
 		{"gone", "lost", "node=n1,zone=us", "not connected"},
-		{"hostile", "idle", "?[31mred?"},
+		{"hostile", "idle"},
 		{"old", "incompatible", fmt.Sprintf("speaks protocol %d", wire.Version+1)},
 	} {
 		for _, want := range wants {
@@ -94,6 +97,13 @@ func TestAgentsTable(t *testing.T) {
 	}
 	if strings.ContainsAny(out, "\x1b\t") {
 		t.Errorf("steers the terminal: %q", out)
+	}
+	if strings.Contains(out, "r1/u7") {
+		t.Errorf("units in hand without --verbose:\n%s", out)
+	}
+	out, _, err = runAgents(t, "--nats", url, "-v")
+	if err != nil || !regexp.MustCompile(`(?m)^NAME .* WHY +VERSION +IN HAND$`).MatchString(out) || !regexp.MustCompile(`(?m)^busy .* 9\.9 +r1/u7$`).MatchString(out) || !strings.Contains(out, "?[31mred?") || strings.ContainsAny(out, "\x1b\t") {
+		t.Errorf("verbose: %v\n%s", err, out)
 	}
 }
 
@@ -154,6 +164,59 @@ func TestAgentsWithoutAServer(t *testing.T) {
 	t.Setenv("NATS_URL", startNATS(t))
 	if _, talk, err := runAgents(t); err != nil || !strings.Contains(talk, "no agents here") {
 		t.Errorf("with NATS_URL: %v, %q", err, talk)
+	}
+}
+
+// restricted runs a server with a controller and an agent of the least
+// permissions, both with the password p.
+func restricted(t *testing.T) (url string) {
+	t.Helper()
+	publish, subscribe := wire.Permissions("a1", []string{wire.QueueName(wire.DefaultPool, schedule.Digest())})
+	least := &server.Permissions{Publish: &server.SubjectPermission{Allow: publish}, Subscribe: &server.SubjectPermission{Allow: subscribe},
+		Response: &server.ResponsePermission{MaxMsgs: 1, Expires: time.Minute}}
+	srv, err := server.NewServer(&server.Options{Host: "127.0.0.1", Port: server.RANDOM_PORT, NoSigs: true, NoLog: true, JetStream: true, StoreDir: t.TempDir(),
+		Users: []*server.User{{Username: "controller", Password: "p"}, {Username: "agent", Password: "p", Permissions: least}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	srv.Start()
+	t.Cleanup(func() { srv.Shutdown(); srv.WaitForShutdown() })
+	if !srv.ReadyForConnections(10 * time.Second) {
+		t.Fatal("NATS not ready")
+	}
+	return srv.ClientURL()
+}
+
+// The agents of a new fleet that may not set it up are waited for, not missed.
+func TestAgentsOfAFreshSecuredFleet(t *testing.T) {
+	url := restricted(t)
+	b, err := bus.Connect(t.Context(), bus.Link{URLs: url, User: "agent:p", Name: "a1", Agent: "a1"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ready, ended := make(chan error, 1), make(chan error, 1)
+	ctx, cancel := context.WithCancel(context.Background())
+	go func() {
+		ended <- agent.Run(ctx, b, agent.Options{ID: "a1", Version: cli.Version, Digest: schedule.Digest(), Ready: func(err error) { ready <- err }})
+	}()
+	t.Cleanup(func() { cancel(); <-ended; b.Close() })
+	out, talk, err := runAgents(t, "--nats", url, "--user", "controller:p")
+	if err != nil || talk != "" || !strings.Contains(out, "\na1 ") {
+		t.Errorf("%v, stderr %q, stdout:\n%s", err, talk, out)
+	}
+	if err := <-ready; err != nil {
+		t.Errorf("the agent: %v", err)
+	}
+}
+
+func TestAgentsWithALoginThatMayNotLook(t *testing.T) {
+	url, begun := restricted(t), time.Now()
+	_, _, err := runAgents(t, "--nats", url, "--user", "agent:p")
+	if !errors.Is(err, errMayNotRead) {
+		t.Errorf("err %v, want %v", err, errMayNotRead)
+	}
+	if took := time.Since(begun); took > 5*time.Second {
+		t.Errorf("told after %v", took)
 	}
 }
 

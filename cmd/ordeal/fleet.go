@@ -22,6 +22,7 @@ import (
 
 // fleetFlags say which agents work for a run, and what ends it early.
 type fleetFlags struct {
+	flags      *pflag.FlagSet // they are among these
 	link       cli.LinkFlags
 	pool       string
 	selects    []string
@@ -37,16 +38,18 @@ type fleetFlags struct {
 
 func (f *fleetFlags) bind(fs *pflag.FlagSet) {
 	f.link.Bind(fs, false)
-	fs.StringVar(&f.pool, "pool", wire.DefaultPool, "pool of agents to use")
+	f.flags = fs
+	fs.StringVar(&f.pool, "pool", wire.DefaultPool, "pool of agents to use (default: "+wire.DefaultPool+")")
+	fs.Lookup("pool").DefValue = "" // help has it in words
 	fs.StringArrayVar(&f.selects, "select", nil, "use only agents with this `label=value`, repeatable; zone=eu|us for either")
 	fs.IntVar(&f.minAgents, "min-agents", 1, "agents to wait for before the run begins")
 	durationVar(fs, &f.waitAgents, "wait-agents", "how long to wait for them (default 5s)")
 	fs.StringVar(&f.by, "by", "", "break the results down by this label of the agents, such as zone")
 	durationVar(fs, &f.leaseTTL, "lease-ttl", "agents stop that long after they last heard of their controller (default 10s)")
-	fs.StringArrayVar(&f.stopWhen, "stop-when", nil, "end the run when this holds, as in 'error_rate>0.5/10s' or 'p95>2s/30s', repeatable")
+	fs.StringArrayVar(&f.stopWhen, "stop-when", nil, "end the run when this holds: 'error_rate>0.5/10s', 'p95>2s/30s'; repeatable")
 	fs.Int64Var(&f.maxCalls, "max-calls", 0, "budget of calls of the whole fleet (0 = none)")
-	fs.Float64Var(&f.maxCost, "max-cost", 0, "budget of money in USD, for LLM targets (0 = none); may be overshot by the calls in flight")
-	fs.StringVar(&f.metrics, "metrics-addr", "", "serve /metrics, /healthz and /readyz at this `address`, such as :9090, during the run")
+	fs.Float64Var(&f.maxCost, "max-cost", 0, "budget in USD, for LLM targets (0 = none); the calls in flight may overshoot it")
+	fs.StringVar(&f.metrics, "metrics-addr", "", "serve /metrics, /healthz, /readyz at this `address`, such as :9090")
 }
 
 // options puts the flags into the options of a run.
@@ -77,6 +80,10 @@ func (f *fleetFlags) options(opt *controller.Options) error {
 		problems = append(problems, errors.New("--select chooses among the agents of a fleet: give --nats too"))
 	case !f.link.Given() && f.minAgents > 1:
 		problems = append(problems, errors.New("--min-agents waits for the agents of a fleet: give --nats too, or --agents for in-process ones"))
+	case !f.link.Given() && f.by != "":
+		problems = append(problems, errors.New("--by divides the agents of a fleet: give --nats too"))
+	case f.link.Given() && f.flags.Changed("agents"):
+		problems = append(problems, errors.New("--agents starts in-process agents: with --nats use --min-agents"))
 	}
 	if err := wire.CheckName("--pool", f.pool); err != nil {
 		problems = append(problems, err)

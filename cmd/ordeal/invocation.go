@@ -1,6 +1,7 @@
 package main
 
 import (
+	"regexp"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -33,7 +34,12 @@ func invocation(cmd *cobra.Command, s *spec.Spec) []string {
 		case f.Name == "metrics-addr":
 		case f.Name == "select" || f.Name == "stop-when":
 			add(f.Name, f.Value.(pflag.SliceValue).GetSlice()...)
-		case f.Name == "api-key" || f.Name == "token" || f.Name == "user":
+		case f.Name == "token":
+			add(f.Name, loginRef(f.Value.String()))
+		case f.Name == "user":
+			name, password, _ := strings.Cut(f.Value.String(), ":")
+			add(f.Name, name+":"+loginRef(password))
+		case f.Name == "api-key":
 			add(f.Name, reference(f.Value.String()))
 		case f.Name == "base-url":
 			add(f.Name, spec.Display(f.Value.String()))
@@ -58,6 +64,17 @@ func masked(f *pflag.Flag, sep string) []string {
 	}
 	return out
 }
+
+// loginRef keeps a value that is one reference and nothing else: in a login a dollar
+// sign elsewhere is part of the secret.
+func loginRef(value string) string {
+	if loginReference.MatchString(value) {
+		return value
+	}
+	return literal
+}
+
+var loginReference = regexp.MustCompile(`^\$\{(env|file):[^}]+\}$`)
 
 func reference(value string) string {
 	if strings.Contains(value, "$") {

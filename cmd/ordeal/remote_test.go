@@ -44,8 +44,11 @@ func startAgent(t *testing.T, binary, url, name string) *exec.Cmd {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = cmd.Process.Kill(); _ = cmd.Wait() })
-	if line, err := bufio.NewReader(stderr).ReadString('\n'); err != nil || !strings.Contains(line, "ready") {
-		t.Fatalf("agent %s: %q, %v", name, line, err)
+	said := bufio.NewReader(stderr)
+	for line := ""; !strings.Contains(line, "ready"); {
+		if line, err = said.ReadString('\n'); err != nil {
+			t.Fatalf("agent %s: %q, %v", name, line, err)
+		}
 	}
 	return cmd
 }

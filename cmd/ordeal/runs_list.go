@@ -1,13 +1,12 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"io"
+	"regexp"
 	"strings"
 	"sync"
-	"text/tabwriter"
 
 	"github.com/spf13/cobra"
 
@@ -22,7 +21,9 @@ func (c *runsCmd) newList() *cobra.Command {
 		Short: "List the runs of a fleet, the youngest first",
 		Long: `List shows the runs of a fleet, the youngest first. A running one whose
 controller does not answer is shown as silent: it may be paused or cut off; one
-whose controller is gone as orphaned: ordeal runs resume goes on with it.`,
+whose controller is gone as orphaned: ordeal runs resume goes on with it. Times are
+UTC; a column without anything in it is left out, and a terminal shows what fits
+its width: ordeal runs show has the whole of a run, with why it ended.`,
 		Example: `  ordeal runs list --nats nats://127.0.0.1:4222
   ordeal runs list --json | jq -r '.runs[] | select(.controller == "gone").id'`,
 		Args: cobra.NoArgs,
@@ -94,37 +95,34 @@ func printRuns(w io.Writer, runs []seenRun) error {
 	if len(runs) == 0 {
 		return nil
 	}
-	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(table, "RUN\tSTATE\tCOMMAND\tTARGET\tSTARTED\tSTAGE\tUNITS\tHOLDER\tVERDICT")
+	rows := [][]string{{"RUN", "STATE", "STARTED", "VERDICT", "TARGET", "STAGE", "UNITS", "HOLDER"}}
 	for i := range runs {
 		r := &runs[i]
 		holder := ""
 		if r.State == wire.Running {
 			holder = r.Holder
 		}
-		cells := []string{r.ID, r.state(), r.Command, r.Target, clock(r.Started), r.Stage, r.units(), holder, short(cmp.Or(r.Verdict, r.Reason))}
-		for i, cell := range cells {
-			cells[i] = printable(cmp.Or(cell, "-"))
-		}
-		fmt.Fprintln(table, strings.Join(cells, "\t"))
+		rows = append(rows, []string{r.ID, r.state(), r.Started.UTC().Format("01-02 15:04"), shortVerdict(r.Verdict), r.Target, r.Stage, r.units(), holder})
 	}
-	return table.Flush()
+	_, err := w.Write(cutLines(tableText(rows), width(w)))
+	return err
 }
 
-// verdictWidth is how much of a verdict or a reason a list shows.
-const verdictWidth = 60
+// verdictParts are the words of report.Verdict that a list shows.
+var verdictParts = regexp.MustCompile(`^(PASS|FAIL|NO VERDICT|NO SCORE)(?:(?: \(unproven: [^)]*\))?: score ([0-9]+(?:\.[0-9]+)?))?`)
 
-// short is the beginning of a text.
-func short(text string) string {
-	text, _, _ = strings.Cut(text, "\n")
-	if r := []rune(text); len(r) > verdictWidth {
-		return string(r[:verdictWidth-1]) + "…"
+// shortVerdict is a verdict in its word and its score; empty for what is none.
+func shortVerdict(text string) string {
+	parts := verdictParts.FindStringSubmatch(text)
+	if parts == nil {
+		return ""
 	}
-	return text
+	return strings.TrimSpace(parts[1] + " " + parts[2])
 }
 
+// units are those of the stage that a run is in.
 func (r *seenRun) units() string {
-	if r.Units == 0 {
+	if r.Units == 0 || r.State != wire.Running {
 		return ""
 	}
 	return fmt.Sprintf("%d/%d", r.Done, r.Units)

@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"strconv"
 	"strings"
 	"text/tabwriter"
 	"time"
@@ -13,6 +12,7 @@ import (
 
 	"ordeal/agent/wire"
 	"ordeal/agent/wire/bus"
+	"ordeal/controller/report"
 )
 
 func (c *runsCmd) newShow() *cobra.Command {
@@ -58,7 +58,7 @@ func printRun(w io.Writer, r *seenRun) error {
 	line("controller", "%s, generation %d", r.Holder, r.Generation)
 	line("lease", "%v, renewed %d times", r.TTL, r.Renewals)
 	line("stage", "%s", r.Stage)
-	line("units", "%s", r.units())
+	line("stage units", "%s", r.units())
 	line("plan", "%s", r.Plan)
 	for i := range r.Gangs {
 		line("gang", "%s", gangText(&r.Gangs[i]))
@@ -74,13 +74,11 @@ func gangText(g *wire.GangRecord) string {
 	return text
 }
 
-// quoted joins words so that it shows where each ends.
+// quoted joins words into a line that can be pasted into a shell.
 func quoted(words []string) string {
 	all := make([]string, len(words))
 	for i, w := range words {
-		if all[i] = w; w == "" || strings.ContainsAny(w, " \t\n\"'\\$`") {
-			all[i] = strconv.Quote(w)
-		}
+		all[i] = report.ShellQuote(w)
 	}
 	return strings.Join(all, " ")
 }

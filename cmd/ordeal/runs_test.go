@@ -58,21 +58,64 @@ func TestPrintRuns(t *testing.T) {
 	started := time.Date(2026, 12, 1, 10, 15, 0, 0, time.UTC)
 	led := &wire.Run{ID: "r3", State: wire.Running, Command: "scan", Target: "mock:a\x1b[2J", Started: started, Stage: "latency", Done: 3, Units: 8, Holder: "h pid 1"}
 	runs := []seenRun{{led, lead.Answers}, {led, lead.Gone}, {led, lead.Silent},
-		{&wire.Run{ID: "r2", State: wire.Finished, Command: "ci", Target: "mock:b", Started: started, Done: 8, Units: 8, Holder: "h pid 1", Verdict: "Fit"}, ""},
+		{&wire.Run{ID: "r2", State: wire.Finished, Command: "ci", Target: "mock:b", Started: started, Done: 8, Units: 8, Holder: "h pid 1", Verdict: "FAIL: score 84.7 below 85, failed: error_rate."}, ""},
 		{&wire.Run{ID: "r1", State: wire.Failed, Command: "scan", Target: "mock:c", Started: started, Holder: "h pid 1", Reason: strings.Repeat("no agents ", 9) + "\nhere"}, ""}}
 	var out strings.Builder
 	if err := printRuns(&out, runs); err != nil {
 		t.Fatal(err)
 	}
-	want := `RUN  STATE     COMMAND  TARGET      STARTED               STAGE    UNITS  HOLDER   VERDICT
-r3   running   scan     mock:a?[2J  2026-12-01 10:15:00Z  latency  3/8    h pid 1  -
-r3   orphaned  scan     mock:a?[2J  2026-12-01 10:15:00Z  latency  3/8    h pid 1  -
-r3   silent    scan     mock:a?[2J  2026-12-01 10:15:00Z  latency  3/8    h pid 1  -
-r2   finished  ci       mock:b      2026-12-01 10:15:00Z  -        8/8    -        Fit
-r1   failed    scan     mock:c      2026-12-01 10:15:00Z  -        -      -        no agents no agents no agents no agents no agents no agents…
+	want := `RUN  STATE     STARTED      VERDICT    TARGET      STAGE    UNITS  HOLDER
+r3   running   12-01 10:15  -          mock:a?[2J  latency  3/8    h pid 1
+r3   orphaned  12-01 10:15  -          mock:a?[2J  latency  3/8    h pid 1
+r3   silent    12-01 10:15  -          mock:a?[2J  latency  3/8    h pid 1
+r2   finished  12-01 10:15  FAIL 84.7  mock:b
+r1   failed    12-01 10:15  -          mock:c
 `
 	if diff := cmp.Diff(strings.Split(want, "\n"), strings.Split(out.String(), "\n")); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
+	}
+	out.Reset()
+	if err := printRuns(&out, runs[3:4]); err != nil {
+		t.Fatal(err)
+	}
+	want = "RUN  STATE     STARTED      VERDICT    TARGET\nr2   finished  12-01 10:15  FAIL 84.7  mock:b\n"
+	if diff := cmp.Diff(want, out.String()); diff != "" {
+		t.Errorf("runs that are over (-want +got):\n%s", diff)
+	}
+}
+
+func TestShortVerdict(t *testing.T) {
+	for text, want := range map[string]string{
+		"PASS: score 100, pass score 85.":                              "PASS 100",
+		"PASS (unproven: p95_latency_ms, x): score 91, pass score 85.": "PASS 91",
+		"PASS: no check failed.":                                       "PASS",
+		"FAIL: score 84.7 below 85, failed: error_rate.":               "FAIL 84.7",
+		"FAIL: score 71.":                                              "FAIL 71",
+		"FAIL: failed: p95_latency_ms.":                                "FAIL",
+		"NO VERDICT: too little was measured. Partial run.":            "NO VERDICT",
+		"NO SCORE: no threshold could be evaluated.":                   "NO SCORE",
+		"": "",
+	} {
+		if got := shortVerdict(text); got != want {
+			t.Errorf("%q: %q, want %q", text, got, want)
+		}
+	}
+}
+
+// A table cut to a terminal's width shows where it was cut.
+func TestCutLines(t *testing.T) {
+	for width, want := range map[int]string{0: "αβγδε\nab\n", 5: "αβγδε\nab\n", 4: "αβγ…\nab\n"} {
+		if got := string(cutLines([]byte("αβγδε\nab\n"), width)); got != want {
+			t.Errorf("width %d: %q, want %q", width, got, want)
+		}
+	}
+}
+
+// What show prints as the command can be pasted into a shell.
+func TestQuotedCommand(t *testing.T) {
+	got := quoted([]string{"scan", "mock:a", "--stop-when", "error_rate>0.5/10s", "--header", "A: ${env:TOKEN}"})
+	if want := "scan mock:a --stop-when 'error_rate>0.5/10s' --header 'A: ${env:TOKEN}'"; got != want {
+		t.Errorf("got %s, want %s", got, want)
 	}
 }
 
@@ -282,8 +325,8 @@ func TestRunsHaltWithoutAController(t *testing.T) {
 	if err != nil || !strings.Contains(out, "ordeal runs resume "+id+" goes on with it") {
 		t.Fatalf("%s, %v", out, err)
 	}
-	if out, err := runsVerb(t.Context(), url, "list"); err != nil || !strings.Contains(out, "stopped") || !strings.Contains(out, "halted: ordered by ") {
-		t.Errorf("%v; list:\n%s", err, out)
+	if out, err := runsVerb(t.Context(), url, "show", id); err != nil || !strings.Contains(out, "stopped") || !strings.Contains(out, "halted: ordered by ") {
+		t.Errorf("%v; shown:\n%s", err, out)
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()

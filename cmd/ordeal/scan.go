@@ -44,7 +44,9 @@ takes about a minute, because injected timeouts are really waited out;
 --timeout 3s shortens it.
 
 Scan exits 0 once it has measured, whatever the verdict; --gate makes a failed
-verdict exit 1 and a missing one exit 2.`,
+verdict exit 1 and a missing one exit 2. A run that ends early writes what it
+measured, marked partial, and exits 1 after a stop condition, 2 after a spent
+budget or timeout, 130 after a signal or ordeal runs halt.`,
 		Example: `  ordeal scan mock:degraded --requests 40 --concurrency 16 --fault-rate 0.3
   ordeal scan "npx -y @modelcontextprotocol/server-everything" --tool echo --tool-args '{"message": "hi"}'
   ordeal scan https://api.example.com/mcp --header 'Authorization: Bearer $TOKEN' --output all

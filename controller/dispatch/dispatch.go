@@ -100,7 +100,7 @@ type Dispatcher struct {
 	stop    []func()
 
 	mu       sync.Mutex
-	unstored map[string]time.Time // unit → when its agent first failed to store its result
+	unstored map[string]time.Time // unit and agent → when it first failed to store the result
 }
 
 // New listens for the results of a run.
@@ -173,8 +173,13 @@ func (d *Dispatcher) Close() error {
 	d.hangUp()
 	ctx, cancel := context.WithTimeout(context.Background(), closeWait)
 	defer cancel()
+	if !d.opt.Sure() {
+		return errNotSure // what is queued may be another controller's
+	}
 	return errors.Join(d.opt.Bus.Purge(ctx, d.queue, d.opt.Run), d.control(wire.Control{Kind: wire.Release}))
 }
+
+var errNotSure = errors.New("not sure to lead the run: its units are left alone")
 
 // Abandon stops listening and leaves everything as it is: another controller
 // has taken the run over.

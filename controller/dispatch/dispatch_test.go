@@ -363,7 +363,7 @@ func TestResultThatFindsNoRoomIsSaid(t *testing.T) {
 		t.Errorf("said %q", said)
 	}
 	w.d.mu.Lock()
-	w.d.unstored["s00-00000"] = time.Now().Add(-storeWait)
+	w.d.unstored["s00-00000 a1"] = time.Now().Add(-storeWait)
 	w.d.mu.Unlock()
 	w.d.unstorable(&wire.Event{Agent: "a1", Unit: "s00-00000", Reason: "maximum bytes exceeded"})
 	if err := w.d.Stage(t.Context(), stage(1, 1), &took{}); err == nil || !strings.Contains(err.Error(), "runs resume r1") {

@@ -35,16 +35,28 @@ func (d *Dispatcher) gangStage(ctx context.Context, st *plan.Stage, token string
 		return err
 	}
 	var outcome merge.Gang
-	for try := range tries {
-		a, err := d.newAttempt(st, &whole, token, first+try, outcome.Lost)
+	var absent []string
+	for number, try := first, 0; ; number++ {
+		a, err := d.newAttempt(st, &whole, token, number, append(absent, outcome.Lost...))
+		if errors.Is(err, ErrNoAgents) {
+			if err := d.awaitMembers(ctx); err != nil {
+				return err
+			}
+			continue
+		}
 		if err != nil {
 			return err
 		}
 		d.forget(sink)
 		err = a.run(ctx, try+1 == tries)
+		if err == nil && len(a.record.Lost) > 0 && !a.began { // nothing was sent: the level begins without them
+			absent = append(absent, a.record.Lost...)
+			continue
+		}
+		try++
 		outcome.Attempts++
 		outcome.Lost = append(outcome.Lost, a.record.Lost...)
-		if err == nil && len(a.record.Lost) > 0 && try+1 < tries {
+		if err == nil && len(a.record.Lost) > 0 && try < tries {
 			outcome.Repeated += a.sent()
 			a.discard(sink)
 			d.warn("stage %s lost %s (%s): it is repeated with the others", st.Name, strings.Join(a.record.Lost, ", "), a.why)
@@ -53,7 +65,25 @@ func (d *Dispatcher) gangStage(ctx context.Context, st *plan.Stage, token string
 		a.conclude(st, &outcome, sink)
 		return err
 	}
-	return nil
+}
+
+// awaitMembers returns once somebody serves the pool: the agents of a run may
+// have been lost between two of its stages.
+func (d *Dispatcher) awaitMembers(ctx context.Context) error {
+	poll := time.NewTicker(askEvery)
+	defer poll.Stop()
+	for {
+		select {
+		case <-poll.C:
+			if _, err := d.members(nil); err == nil {
+				return nil
+			}
+		case err := <-d.trouble:
+			return err
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+	}
 }
 
 // forget passes on the losses of what was done before: an agent of the same name
@@ -80,6 +110,7 @@ type attempt struct {
 	results map[string]*wire.Result // by unit
 	late    []*wire.Result          // of other units
 	why     string                  // the first member was lost
+	began   bool                    // go was said
 }
 
 // newAttempt shares the stage among the members of the pool, those without that
@@ -127,7 +158,8 @@ func (a *attempt) run(ctx context.Context, last bool) error {
 	if err := a.prepare(ctx, wire.PrepareWait); err != nil {
 		return err
 	}
-	if len(a.record.Lost) > 0 && !last {
+	a.measure(ctx)
+	if len(a.record.Lost) > 0 {
 		return a.drop(ctx)
 	}
 	if len(a.open) == 0 {
@@ -152,22 +184,31 @@ func (a *attempt) waiting() []string {
 	return ids
 }
 
-// start measures the members' clocks and tells them when to begin.
-func (a *attempt) start(ctx context.Context) error {
+// measure finds out how far the members' clocks are from the controller's. One
+// that cannot be measured could not be told when to begin.
+func (a *attempt) measure(ctx context.Context) {
 	a.clocks = a.d.opt.Roster.Clock(ctx, a.waiting())
+	for id, c := range a.clocks {
+		if c.Err != nil {
+			a.lose(loss{id, "its clock could not be measured: " + c.Err.Error()})
+		}
+	}
+}
+
+// start tells the members when to begin.
+func (a *attempt) start(ctx context.Context) error {
 	if err := a.keep(ctx); err != nil {
 		return err
 	}
 	lead, offsets := wire.StartLead, map[string]int64{}
 	for id, c := range a.clocks {
-		if c.Err == nil {
-			offsets[id] = int64(c.Offset)
-			lead = max(lead, wire.StartLead+2*c.Bound)
-		}
+		offsets[id] = int64(c.Offset)
+		lead = max(lead, wire.StartLead+2*c.Bound)
 	}
 	if err := a.d.sure(ctx); err != nil {
 		return err
 	}
+	a.began = true
 	at := a.d.opt.Roster.Now() + int64(lead)
 	err := a.d.control(wire.Control{Kind: wire.Go, Gang: a.record.Gang, At: at, Offsets: offsets})
 	if err != nil {
@@ -315,24 +356,10 @@ func (a *attempt) conclude(st *plan.Stage, g *merge.Gang, sink Sink) {
 		g.Planned, g.Achieved = 1000, 1000*g.Achieved/g.Planned
 	}
 	g.Degraded = len(a.record.Lost) > 0
-	if skew, ok := skew(g.Agents); ok {
+	if skew, _, ok := g.Skew(); ok {
 		a.d.opt.Meter.GangStarted(skew)
 	}
 	sink.Gang(*g)
-}
-
-// skew is how far apart the members started, on the controller's clock.
-func skew(members []merge.GangMember) (time.Duration, bool) {
-	var starts []int64
-	for _, m := range members {
-		if m.Start != nil {
-			starts = append(starts, m.Start.At-int64(m.Offset))
-		}
-	}
-	if len(starts) < 2 {
-		return 0, false
-	}
-	return time.Duration(slices.Max(starts) - slices.Min(starts)), true
 }
 
 // replayGang takes the results of an attempt that an earlier controller of the

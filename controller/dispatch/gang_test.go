@@ -113,8 +113,32 @@ func gang(workers int) *plan.Stage {
 
 func TestGangNeedsAgents(t *testing.T) {
 	w := newWorld(t)
-	if err := w.d.Stage(t.Context(), gang(1), &took{}); !errors.Is(err, ErrNoAgents) {
-		t.Errorf("err %v, want %v", err, ErrNoAgents)
+	enough := errors.New("enough")
+	ctx, cancel := context.WithTimeoutCause(t.Context(), 300*time.Millisecond, enough)
+	defer cancel()
+	if err := w.d.Stage(ctx, gang(1), &took{}); !errors.Is(err, enough) {
+		t.Errorf("err %v, want a wait for agents that ends with the run", err)
+	}
+	w.join(&member{id: "a1"})
+	if err := w.d.Stage(t.Context(), gang(1), &took{}); err != nil {
+		t.Error(err)
+	}
+}
+
+// A run whose agents are all gone says so, and ends where it can be resumed.
+func TestDesertedRunEnds(t *testing.T) {
+	w := newWorld(t)
+	w.d.here.close()
+	w.d.here.alone = time.Now().Add(-desertWait / 2)
+	w.d.here.anybody()
+	if said := <-w.warned; !strings.Contains(said, "no agent") {
+		t.Errorf("said %q", said)
+	}
+	w.d.here.alone = time.Now().Add(-2 * desertWait)
+	w.d.here.anybody()
+	var deserted *Deserted
+	if err := w.d.Stage(t.Context(), gang(1), &took{}); !errors.As(err, &deserted) || !strings.Contains(err.Error(), "runs resume r1") {
+		t.Errorf("err %v, want one that says how to go on", err)
 	}
 }
 
@@ -132,7 +156,7 @@ func TestGangStartsTogether(t *testing.T) {
 		t.Errorf("gang %+v", g)
 	}
 	bound := g.Agents[0].Bound + g.Agents[1].Bound
-	if s, ok := skew(g.Agents); !ok || s > bound+time.Microsecond {
+	if s, _, ok := g.Skew(); !ok || s > bound+time.Microsecond {
 		t.Errorf("skew %v, %v; both started when due, so it is the error of the clocks: %v at most", s, ok, bound)
 	}
 	if apart := (g.Agents[0].Offset - g.Agents[1].Offset - 600*time.Millisecond).Abs(); apart > bound+time.Millisecond {
@@ -327,7 +351,7 @@ func TestResumedGang(t *testing.T) {
 		if err := w.d.Stage(t.Context(), gang(4), &got); err != nil || len(got.results) != 2 || got.gang.Achieved != 4 || len(got.planned) != 2 {
 			t.Errorf("gang %+v, %d results, %v", got.gang, len(got.results), err)
 		}
-		if s, ok := skew(got.gang.Agents); !ok || s != 10 {
+		if s, _, ok := got.gang.Skew(); !ok || s != 10 {
 			t.Errorf("skew %v, %v; want that of the recorded clocks", s, ok)
 		}
 	})
@@ -352,10 +376,4 @@ func TestResumedGang(t *testing.T) {
 			t.Errorf("%d shares of the first attempt were taken back, want 2", len(aborted))
 		}
 	})
-}
-
-func TestSkewNeedsTwo(t *testing.T) {
-	if _, ok := skew([]merge.GangMember{{Start: &wire.Start{}}, {}}); ok {
-		t.Error("one start has a skew")
-	}
 }

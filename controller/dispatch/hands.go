@@ -2,8 +2,9 @@ package dispatch
 
 import (
 	"context"
-	"errors"
 	"fmt"
+	"maps"
+	"strings"
 	"sync"
 	"time"
 
@@ -142,14 +143,31 @@ func (d *Dispatcher) poisoned(done <-chan struct{}, unit string) {
 	d.deliver(done, poison(d.opt.Run, unit))
 }
 
+// NoRoom ends a run whose results cannot be stored. What is stored stays: the run
+// can be resumed once there is room.
+type NoRoom struct{ Run, Agent, Reason string }
+
+func (n *NoRoom) Error() string {
+	return fmt.Sprintf("agent %s could not store a result for %v: %s\n  free space for JetStream, or raise the limits of stream %s; then ordeal runs resume %s",
+		n.Agent, storeWait, n.Reason, wire.ResultStream, n.Run)
+}
+
+// Deserted ends a run that nobody works for any more. What is stored stays: the run
+// can be resumed once there are agents.
+type Deserted struct{ Run, Pool string }
+
+func (e *Deserted) Error() string {
+	return fmt.Sprintf("no agent has served pool %q for %v: start agents, then ordeal runs resume %s", e.Pool, desertWait, e.Run)
+}
+
 // unstorable warns of a result that found no room, and ends the run when that
 // lasts.
 func (d *Dispatcher) unstorable(e *wire.Event) {
 	d.mu.Lock()
-	first, known := d.unstored[e.Unit]
+	first, known := d.unstored[e.Unit+" "+e.Agent]
 	if !known {
 		first = time.Now()
-		d.unstored[e.Unit] = first
+		d.unstored[e.Unit+" "+e.Agent] = first
 	}
 	d.mu.Unlock()
 	if !known {
@@ -159,14 +177,14 @@ func (d *Dispatcher) unstorable(e *wire.Event) {
 		return
 	}
 	select {
-	case d.trouble <- errors.Join(fmt.Errorf("agent %s could not store a result for %v: %s", e.Agent, storeWait, e.Reason),
-		errors.New("  free space for JetStream, or raise the limits of stream "+wire.ResultStream+"; then ordeal runs resume "+d.opt.Run)):
+	case d.trouble <- &NoRoom{Run: d.opt.Run, Agent: e.Agent, Reason: e.Reason}:
 	default: // said already
 	}
 }
 
+// stored forgets the failures to store a unit's result.
 func (d *Dispatcher) stored(unit string) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	delete(d.unstored, unit)
+	maps.DeleteFunc(d.unstored, func(key string, _ time.Time) bool { return strings.HasPrefix(key, unit+" ") })
 }

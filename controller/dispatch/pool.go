@@ -2,10 +2,12 @@ package dispatch
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
 	"ordeal/agent/wire"
+	"ordeal/agent/wire/bus"
 	"ordeal/controller/plan"
 )
 
@@ -22,7 +24,7 @@ func (d *Dispatcher) poolStage(ctx context.Context, st *plan.Stage, sink Sink) e
 	waiting := d.replay(c, st.Units)
 	for c.missing() > 0 {
 		if err := d.queueMore(ctx, st, c, &waiting); err != nil {
-			return err
+			return d.halted(ctx, err, c, len(st.Units)-len(waiting))
 		}
 		if err := d.one(ctx, c); err != nil {
 			return d.halted(ctx, err, c, len(st.Units)-len(waiting))
@@ -56,16 +58,33 @@ func (d *Dispatcher) queueMore(ctx context.Context, st *plan.Stage, c *collector
 	if n <= 0 || ctx.Err() != nil {
 		return nil
 	}
-	if d.sure(ctx) != nil {
-		return nil // the caller sees why
-	}
-	if err := d.opt.Bus.PublishUnits(ctx, d.queue, (*waiting)[:n]); err != nil && ctx.Err() == nil {
+	if err := d.publish(ctx, (*waiting)[:n]); err != nil && ctx.Err() == nil {
 		return err
 	}
 	d.opt.Meter.UnitsDispatched(n)
 	*waiting = (*waiting)[n:]
 	return nil
 }
+
+// publish queues units, as often as it takes while the server is away: one that
+// is queued already stays as it is.
+func (d *Dispatcher) publish(ctx context.Context, units []*wire.Unit) error {
+	for begun := time.Now(); ; {
+		if d.sure(ctx) != nil {
+			return nil // the caller sees why
+		}
+		err := d.opt.Bus.PublishUnits(ctx, d.queue, units)
+		if err == nil || ctx.Err() != nil || errors.Is(err, bus.ErrFull) || time.Since(begun) > storeWait {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+		case <-time.After(publishAgain):
+		}
+	}
+}
+
+const publishAgain = 250 * time.Millisecond
 
 // one waits for the next result.
 func (d *Dispatcher) one(ctx context.Context, c *collector) error {
@@ -95,8 +114,10 @@ func (d *Dispatcher) halted(ctx context.Context, cause error, c *collector, out 
 	}
 	limited, cancel := context.WithTimeout(context.WithoutCancel(ctx), haltGrace)
 	defer cancel()
-	if err := d.opt.Bus.Purge(limited, d.queue, d.opt.Run); err != nil {
-		d.warn("%v", err)
+	if d.opt.Sure() {
+		if err := d.opt.Bus.Purge(limited, d.queue, d.opt.Run); err != nil {
+			d.warn("%v", err)
+		}
 	}
 	for begun := time.Now(); c.arrived() < out; {
 		if d.hands.empty() && time.Since(begun) > settled {

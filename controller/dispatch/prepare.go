@@ -90,6 +90,7 @@ func (a *attempt) offer(ctx context.Context, i int) *wire.Failure {
 	case err == nil:
 		return ready.Failure
 	case errors.Is(err, bus.ErrGone):
+		a.d.opt.Roster.Gone(a.members[i].ID)
 		return &wire.Failure{Class: lostClass, Message: "it was gone when it was asked to get ready"}
 	}
 	_ = a.abort(ctx, i)

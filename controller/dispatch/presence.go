@@ -3,6 +3,8 @@ package dispatch
 import (
 	"context"
 	"errors"
+	"maps"
+	"slices"
 	"sync"
 	"time"
 
@@ -27,6 +29,9 @@ type presence struct {
 	quit context.CancelFunc
 	done sync.WaitGroup
 	lost chan loss
+
+	alone time.Time // since when no agent is left; owned by watch
+	said  bool
 
 	mu         sync.Mutex
 	gang       map[string]time.Time // member → when it last answered
@@ -70,6 +75,33 @@ func (p *presence) watch(ctx context.Context) {
 		case <-tick.C:
 		}
 		p.ask(ctx, p.who())
+		p.anybody()
+	}
+}
+
+// How long a run goes on without agents before it says so, and before it ends.
+const (
+	desertSay  = 2 * time.Second
+	desertWait = time.Minute
+)
+
+// anybody warns when no agent is left to work, and ends the run when none comes.
+func (p *presence) anybody() {
+	if fit, _ := p.d.opt.Roster.Members(p.d.opt.Pool, p.d.opt.Select); len(fit) > 0 || !p.d.opt.Bus.Connected() {
+		p.alone, p.said = time.Time{}, false
+		return
+	}
+	switch now := time.Now(); {
+	case p.alone.IsZero():
+		p.alone = now
+	case !p.said && now.Sub(p.alone) > desertSay:
+		p.said = true
+		p.d.warn("no agent of pool %s is left: waiting for one", p.d.opt.Pool)
+	case now.Sub(p.alone) > desertWait:
+		select {
+		case p.d.trouble <- &Deserted{Run: p.d.opt.Run, Pool: p.d.opt.Pool}:
+		default:
+		}
 	}
 }
 
@@ -81,6 +113,8 @@ func (p *presence) who() []string {
 	for id := range p.gang {
 		ids = append(ids, id)
 	}
+	// Who is not asked this time begins anew.
+	maps.DeleteFunc(p.gone, func(id string, _ int) bool { return !slices.Contains(ids, id) })
 	return ids
 }
 
@@ -149,9 +183,12 @@ func (p *presence) silent(id string) {
 
 // bury hands on what a lost agent had in hand.
 func (p *presence) bury(id, why string) {
+	p.d.opt.Roster.Gone(id)
 	acks := p.d.hands.takeFrom(id)
 	for _, ack := range acks {
-		_ = p.d.opt.Bus.HandOn(ack) // lost, it is handed out again after wire.AckWait
+		if p.d.opt.Sure() { // else its successor's business
+			_ = p.d.opt.Bus.HandOn(ack) // lost, it is handed out again after wire.AckWait
+		}
 		p.d.opt.Meter.UnitRedelivered()
 	}
 	if len(acks) > 0 {

@@ -85,6 +85,7 @@ type Quota struct {
 	mark    float64 // up to here the rate returns quickly
 	pull    float64 // by so much per second
 	ceiling float64 // named by the target; 0 = none
+	probing bool    // nobody knows what was refused: the rate doubles until the next signal
 	bucket
 	drawn bool // from the bucket, since the pause
 	line  line
@@ -144,8 +145,10 @@ func (q *Quota) plain(now time.Duration) time.Duration {
 // to return near to.
 func (q *Quota) lower(s Signal) {
 	refused, cut := q.rate, laterCut
+	q.probing = false
 	if !q.limited {
 		refused, cut = within(s.Rate), firstCut
+		q.probing = !(s.Rate > 0)
 		if named := s.named(); named > 0 && (!(s.Rate > 0) || named <= credible*s.Rate) {
 			refused, cut = named, 1
 		}
@@ -163,11 +166,17 @@ func (s Signal) named() float64 {
 	return min(margin*float64(s.Limit)/s.Window.Seconds(), maxRate)
 }
 
-// within makes a rate out of what may be nonsense: a fleet whose rate nobody
-// knows starts at the bottom.
+// probeRate is where a fleet begins whose rate nobody knows, as when the first
+// calls of a run are refused; doubleTime is how long it takes to double.
+const (
+	probeRate  = 2.0 // calls/s
+	doubleTime = time.Second
+)
+
+// within makes a rate out of what may be nonsense.
 func within(rate float64) float64 {
-	if math.IsNaN(rate) {
-		return minRate
+	if !(rate > 0) {
+		return probeRate
 	}
 	return min(max(rate, minRate), maxRate)
 }
@@ -247,6 +256,14 @@ func (q *Quota) used(from time.Duration) time.Duration {
 // grow raises the rate for the seconds in which it was used: a rate that nobody
 // uses is not shown to be safe by the silence of the target.
 func (q *Quota) grow(seconds float64) {
+	if q.probing {
+		q.rate = min(q.rate*math.Exp2(seconds/doubleTime.Seconds()), maxRate)
+		q.mark = near * q.rate
+		if q.ceiling > 0 {
+			q.rate = min(q.rate, q.ceiling)
+		}
+		return
+	}
 	if q.rate < q.mark {
 		back := min(seconds, (q.mark-q.rate)/q.pull)
 		q.rate += back * q.pull

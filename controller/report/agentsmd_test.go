@@ -152,9 +152,9 @@ func TestReproducerIsASCII(t *testing.T) {
 }
 
 func TestShellQuote(t *testing.T) {
-	for in, want := range map[string]string{"mock:degraded": "mock:degraded", "": "''", "a b": "'a b'", "it's": `'it'\''s'`, "$(x)": "'$(x)'", "a\x1b[31m": `'a\x1b[31m'`, "~": "'~'"} {
-		if got := shellQuote(in); got != want {
-			t.Errorf("shellQuote(%q) = %s, want %s", in, got, want)
+	for in, want := range map[string]string{"mock:degraded": "mock:degraded", "": "''", "a b": "'a b'", "it's": `'it'\''s'`, "$(x)": "'$(x)'", "a\x1b[31m": `'a\x1b[31m'`, "~": "'~'", "error_rate>0.5/10s": "'error_rate>0.5/10s'"} {
+		if got := ShellQuote(in); got != want {
+			t.Errorf("ShellQuote(%q) = %s, want %s", in, got, want)
 		}
 	}
 }

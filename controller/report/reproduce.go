@@ -13,14 +13,14 @@ func (r *reading) reproduce(more ...string) string {
 	if len(words) == 0 {
 		words = []string{cmp.Or(r.Command, "scan"), r.Target.URI}
 	}
-	parts := []string{"ordeal " + shellQuote(words[0])}
+	parts := []string{"ordeal " + ShellQuote(words[0])}
 	for _, w := range append(slices.Clone(words[1:]), more...) {
 		last := len(parts) - 1
 		if strings.HasPrefix(parts[last], "--") && !strings.Contains(parts[last], " ") && !strings.HasPrefix(w, "--") {
-			parts[last] += " " + shellQuote(w) // a flag and its value stay together
+			parts[last] += " " + ShellQuote(w) // a flag and its value stay together
 			continue
 		}
-		parts = append(parts, shellQuote(w))
+		parts = append(parts, ShellQuote(w))
 	}
 	return joinCommand(parts, MaxWidth)
 }
@@ -39,9 +39,9 @@ func joinCommand(parts []string, width int) string {
 	return strings.Join(lines, " \\\n")
 }
 
-// shellQuote quotes a word for a POSIX shell; what is not printable shows as
+// ShellQuote quotes a word for a POSIX shell; what is not printable shows as
 // an escape, so the line is safe to look at and to paste.
-func shellQuote(s string) string {
+func ShellQuote(s string) string {
 	s = clean(s)
 	if s != "" && strings.Trim(s, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-./:,=@%+") == "" {
 		return s

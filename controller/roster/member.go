@@ -74,7 +74,7 @@ func member(s bus.Seen, lost bool) Member {
 func (m *Member) refusal(pool string, sel Selector) string {
 	switch mismatch := sel.mismatch(m.Labels); {
 	case m.State == Lost:
-		return "lost: not heard of for " + (3 * wire.Heartbeat).String()
+		return "lost: its connection is gone, or it was silent for " + (3 * wire.Heartbeat).String()
 	case m.State == Incompatible:
 		return "incompatible: " + m.Incompatible
 	case m.State == Draining:

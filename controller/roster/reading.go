@@ -81,7 +81,7 @@ func (r *Roster) measure(ctx context.Context, id string) Reading {
 		}
 	}
 	if errors.Is(failed, bus.ErrGone) {
-		r.markGone(id)
+		r.Gone(id)
 		r.forget(id)
 		return Reading{Err: failed}
 	}

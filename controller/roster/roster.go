@@ -73,8 +73,9 @@ func (r *Roster) isGone(s bus.Seen) bool {
 	return ok && !s.At.After(at)
 }
 
-// markGone notes that nobody listens for an agent.
-func (r *Roster) markGone(id string) {
+// Gone notes that nobody listens for an agent: it is lost until its next
+// heartbeat.
+func (r *Roster) Gone(id string) {
 	for _, s := range r.fleet.Agents() {
 		if s.ID == id {
 			r.mu.Lock()

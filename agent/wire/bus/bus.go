@@ -32,12 +32,16 @@ type Bus struct {
 	imported jetstream.JetStream
 }
 
+// publishWait bounds the server's answer to a unit that was queued: a leader that
+// changed has never heard of it.
+const publishWait = 5 * time.Second
+
 // ErrGone is returned by requests to an agent or a controller that is not
 // connected: nobody listens. One that hangs does not answer instead.
 var ErrGone = errors.New("not connected")
 
 func open(nc *nats.Conn, name string) (*Bus, error) {
-	js, err := jetstream.New(nc)
+	js, err := jetstream.New(nc, jetstream.WithPublishAsyncTimeout(publishWait))
 	imported, importErr := jetstream.NewWithAPIPrefix(nc, wire.APIPrefix)
 	if err := errors.Join(err, importErr); err != nil {
 		nc.Close()
@@ -54,6 +58,10 @@ func (b *Bus) Close() {
 
 // Connected reports whether the connection stands at the moment.
 func (b *Bus) Connected() bool { return b.nc.IsConnected() }
+
+// Server is the URL of the server that is connected to, without credentials;
+// empty while there is none.
+func (b *Bus) Server() string { return redact(b.nc.ConnectedUrl()) }
 
 // Closed reports whether the connection is given up for good.
 func (b *Bus) Closed() bool { return b.nc.IsClosed() }
@@ -120,7 +128,11 @@ func subscribe[T any](b *Bus, subject string, handle func(*nats.Msg, T)) (stop f
 		defer mu.Unlock()
 		stopped = true
 	}
-	return stop, b.nc.Flush()
+	if err := b.nc.Flush(); err != nil {
+		stop()
+		return nil, fmt.Errorf("subscribe to %s: %w", subject, err)
+	}
+	return stop, nil
 }
 
 // errVersion marks a message of another protocol version.

@@ -8,6 +8,7 @@ import (
 	"net"
 	"net/url"
 	"os"
+	"slices"
 	"strings"
 	"time"
 
@@ -154,6 +155,9 @@ func names(cert *x509.Certificate) string {
 // cuts text, since a URL that cannot be parsed may hold a secret too.
 func redact(urls string) string {
 	servers := strings.Split(urls, ",")
+	if slices.ContainsFunc(servers, func(s string) bool { return strings.Contains(s, "@") && !strings.Contains(s, "://") }) {
+		return "***@" + urls[strings.LastIndex(urls, "@")+1:] // the comma may be a password's
+	}
 	for i, s := range servers {
 		at := strings.LastIndex(s, "@")
 		if at < 0 {

@@ -47,8 +47,11 @@ func (b *Bus) PublishUnits(ctx context.Context, queue string, units []*wire.Unit
 		case <-s.future.Ok():
 			return nil
 		case err := <-s.future.Err():
-			if alreadyQueued(err) {
+			switch {
+			case alreadyQueued(err):
 				return nil
+			case full(err):
+				return fmt.Errorf("queue unit %s: %w %s: %w; raise its limits, or free space for JetStream", s.unit, ErrFull, wire.UnitStream, err)
 			}
 			return fmt.Errorf("queue unit %s: %w", s.unit, err)
 		case <-ctx.Done():
@@ -79,10 +82,22 @@ func (b *Bus) PublishUnits(ctx context.Context, queue string, units []*wire.Unit
 	return nil
 }
 
+// ErrFull is returned by PublishUnits when the stream of units has no room.
+var ErrFull = errors.New("no room in stream")
+
+// storeFailed is the server's code for a message that a stream would not take;
+// its description says why.
+const storeFailed = 10077
+
+func full(err error) bool {
+	var api *jetstream.APIError
+	return errors.As(err, &api) && api.ErrorCode == storeFailed
+}
+
 // alreadyQueued tells the refusal of a second message of a unit.
 func alreadyQueued(err error) bool {
 	var api *jetstream.APIError
-	return errors.As(err, &api) && api.ErrorCode == 10077
+	return errors.As(err, &api) && api.ErrorCode == storeFailed && api.Description == "maximum messages per subject exceeded"
 }
 
 // Purge takes the units of a run that are still there out of a queue.

@@ -58,7 +58,10 @@ func (b *Bus) OnRequest(id string, handle func(wire.Request) wire.Ready) (stop f
 		}
 		answers.Go(func() { respond(m, handle(r)) })
 	})
-	return func() { unsubscribe(); answers.Wait() }, err
+	if err != nil {
+		return nil, err
+	}
+	return func() { unsubscribe(); answers.Wait() }, nil
 }
 
 // PublishProgress tells whoever watches; it may be lost.

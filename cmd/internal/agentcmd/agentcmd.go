@@ -57,12 +57,13 @@ environment.`,
 	fs := cmd.Flags()
 	fs.SortFlags = false
 	c.link.Bind(fs, true)
-	fs.StringVar(&c.opt.ID, "name", defaultName(), "`name`, unique in the fleet")
+	fs.StringVar(&c.opt.ID, "name", defaultName(), "`name`, unique in the fleet (default: host name and process id)")
 	fs.StringArrayVar(&c.labels, "label", nil, "`key=value` by which runs select agents, such as zone=eu, repeatable")
-	fs.StringSliceVar(&c.opt.Pools, "pool", []string{wire.DefaultPool}, "`pools` to serve, repeatable")
-	fs.IntVar(&c.opt.Capacity, "capacity", 0, fmt.Sprintf("callers to hold at once (default: as many as fit this machine, at most %d)", agent.DefaultCapacity))
+	fs.StringSliceVar(&c.opt.Pools, "pool", []string{wire.DefaultPool}, "`pools` to serve, repeatable (default: "+wire.DefaultPool+")")
+	fs.IntVar(&c.opt.Capacity, "capacity", 0, fmt.Sprintf("callers to hold at once (0 = as many as fit, at most %d)", agent.DefaultCapacity))
 	fs.StringVar(&c.metrics, "metrics-addr", "", "serve /metrics, /healthz and /readyz at this `address`, such as :9090")
 	fs.DurationVar(&c.opt.Drain, "drain-timeout", agent.DefaultDrain, "time to finish what is in hand after the first signal")
+	fs.Lookup("name").DefValue, fs.Lookup("pool").DefValue = "", "[]" // help has them in words
 	return cmd
 }
 
@@ -101,6 +102,7 @@ func (c *command) run(ctx context.Context, stderr io.Writer) (err error) {
 		return unlessEnded(ctx, err)
 	}
 	defer b.Close()
+	say("connected to " + b.Server())
 	c.connected.Store(b)
 	c.setUp(ctx, b, say)
 	c.opt.Log = say
@@ -111,7 +113,11 @@ func (c *command) run(ctx context.Context, stderr io.Writer) (err error) {
 			say("agent " + c.opt.ID + " ready")
 		}
 	}
-	return unlessEnded(ctx, agent.Run(ctx, b, c.opt))
+	if err := unlessEnded(ctx, agent.Run(ctx, b, c.opt)); err != nil {
+		return err
+	}
+	say("agent " + c.opt.ID + " left")
+	return nil
 }
 
 func unlessEnded(ctx context.Context, err error) error {

@@ -125,6 +125,9 @@ func TestAgentJoinsAndLeaves(t *testing.T) {
 		t.Errorf("left with %v, want no error", err)
 	}
 	await(t, fleet, 0)
+	if got, want := said.String(), "connected to "+url+"\nagent a1 ready\ndraining: 0 in hand\nagent a1 left\n"; got != want {
+		t.Errorf("said %q, want %q", got, want)
+	}
 }
 
 // await waits for a number of agents.
@@ -205,8 +208,8 @@ func TestRestrictedAgentWaitsForAController(t *testing.T) {
 	}
 	second, leaveSecond := start(t, "--nats", url, "--user", "agent:s3cret", "--name", "a1")
 	second.wait(t, "agent a1 ready\n") // at once: the queue stands, so nothing is tried that is refused
-	if got := second.String(); got != "agent a1 ready\n" {
-		t.Errorf("said %q, want nothing but that it is ready", got)
+	if got, want := second.String(), "connected to "+url+"\nagent a1 ready\n"; got != want {
+		t.Errorf("said %q, want %q and nothing else", got, want)
 	}
 	if err := errors.Join(leave(), leaveSecond()); err != nil {
 		t.Errorf("left with %v, want no error", err)

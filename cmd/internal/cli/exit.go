@@ -11,6 +11,7 @@ import (
 	"os/signal"
 	"strings"
 	"syscall"
+	"time"
 )
 
 // Exit codes of all commands, in one place.
@@ -73,6 +74,10 @@ func Print(w io.Writer, err error) {
 	}
 }
 
+// sameSignal is how long after the first signal a further one is the same one said
+// twice.
+const sameSignal = time.Second
+
 // Main runs a command with a context that the first SIGINT or SIGTERM ends with
 // ErrInterrupted; a second one leaves at once, after abandon. It returns the
 // exit code.
@@ -84,7 +89,10 @@ func Main(run func(context.Context) error, abandon func()) int {
 	go func() {
 		<-signals
 		cancel(ErrInterrupted)
-		<-signals
+		for first := time.Now(); time.Since(first) < sameSignal; { // timeout(1) signals a process and its group
+			<-signals
+		}
+		fmt.Fprintln(os.Stderr, "leaving at once")
 		abandon()
 		os.Exit(Interrupted)
 	}()

@@ -32,7 +32,7 @@ const natsURL = "NATS_URL"
 // without a fleet.
 func (f *LinkFlags) Bind(fs *pflag.FlagSet, required bool) {
 	f.required = required
-	usage := "NATS `URL`s, comma separated: use the agents of the fleet there instead of in-process ones"
+	usage := "NATS `URL`s, comma separated: use the agents there, not in-process ones (never taken from $" + natsURL + ")"
 	if required {
 		usage = "NATS `URL`s of the fleet, comma separated (default: $" + natsURL + ")"
 	}
