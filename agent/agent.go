@@ -66,10 +66,11 @@ type Agent struct {
 	freed    chan struct{} // not nil while the agent is busy: one unit or share calls a target at a time
 	hand     hand          // what it has in hand
 	shares   map[string]*share
-	draining bool           // takes nothing new
-	stopped  chan struct{}  // closed once what is in hand is cut
-	sharing  sync.WaitGroup // gang shares; none begins while draining
-	closing  sync.WaitGroup // runs that close their targets
+	past     map[string]int64 // share → calls, of those that have ended
+	draining bool             // takes nothing new
+	stopped  chan struct{}    // closed once what is in hand is cut
+	sharing  sync.WaitGroup   // gang shares; none begins while draining
+	closing  sync.WaitGroup   // runs that close their targets
 }
 
 // hand is what an agent has in hand, and how much it has had.
@@ -88,7 +89,7 @@ func newAgent(b *bus.Bus, opt Options) *Agent {
 	if opt.Log == nil {
 		opt.Log = func(string) {}
 	}
-	a := &Agent{bus: b, opt: opt, clock: newClock(opt.Skew), news: make(chan struct{}, 1), shares: map[string]*share{}, stopped: make(chan struct{})}
+	a := &Agent{bus: b, opt: opt, clock: newClock(opt.Skew), news: make(chan struct{}, 1), shares: map[string]*share{}, past: map[string]int64{}, stopped: make(chan struct{})}
 	a.gauges.metrics = opt.Metrics
 	a.runs = &runs{agent: opt.ID, ask: b.AskLease, watch: &a.gauges, byID: map[string]*run{}}
 	return a

@@ -23,6 +23,7 @@ type claim struct {
 	bus        *bus.Bus
 	reconnects uint64
 	end        func()
+	begun      bool // owned by whoever works the unit
 
 	mu   sync.Mutex
 	last *moment // the unit is ours until then

@@ -76,8 +76,8 @@ func TestUnitWithoutControllerGoesBack(t *testing.T) {
 	begun := time.Now()
 	w.publish(u)
 	for n := range 2 {
-		if e := receive(t, events, "event"); e.Kind != wire.Returned || e.Incarnation != uint64(n+1) {
-			t.Errorf("event %+v, want delivery %d returned", e, n+1)
+		if e := receive(t, events, "event"); e.Kind != wire.Declined || e.Incarnation != uint64(n+1) {
+			t.Errorf("event %+v, want delivery %d declined", e, n+1)
 		}
 	}
 	if took := time.Since(begun); took < returnDelay {

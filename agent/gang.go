@@ -49,7 +49,7 @@ func (a *Agent) request(r wire.Request) wire.Ready {
 	case r.Kind == wire.Prepare:
 		ready.Failure = a.prepare(r.Unit)
 	case r.Kind == wire.Abort:
-		a.giveUp(r.Unit)
+		ready.Calls = a.giveUp(r.Unit)
 	default:
 		ready.Failure = &wire.Failure{Class: "harness", Message: fmt.Sprintf("unknown request %q: this agent is older than its controller", r.Kind)}
 	}
@@ -127,6 +127,7 @@ func (a *Agent) workShare(state *run, s *share) {
 	a.opt.Metrics.UnitStarted()
 	r := a.run(w, &s.unit, func(ctx context.Context) error { return a.await(ctx, s) })
 	r.Start, s.failure = s.start, r.Failure
+	a.made(s.key(), r.Calls)
 	end()
 	a.settleShare(w, s, r)
 }
@@ -192,16 +193,33 @@ func (a *Agent) startAt(ctx context.Context, s *share, due int64) error {
 	return nil
 }
 
-// giveUp lets go of a share and returns once the agent is free again.
-func (a *Agent) giveUp(u *wire.Unit) {
+// giveUp lets go of a share and returns once the agent is free again, with the
+// calls that the share had made.
+func (a *Agent) giveUp(u *wire.Unit) (calls int64) {
+	key := u.Run + "/" + u.ID
 	a.mu.Lock()
-	s := a.shares[u.Run+"/"+u.ID]
+	s := a.shares[key]
 	a.mu.Unlock()
-	if s == nil || u.Gen < s.unit.Gen {
-		return
+	if s != nil && u.Gen >= s.unit.Gen {
+		s.abort(errAborted)
+		<-s.ended
 	}
-	s.abort(errAborted)
-	<-s.ended
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.past[key]
+}
+
+// keptShares bounds of how many past shares an agent knows the calls.
+const keptShares = 256
+
+// made notes the calls of a share that has ended.
+func (a *Agent) made(key string, calls int64) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if len(a.past) >= keptShares {
+		clear(a.past)
+	}
+	a.past[key] = calls
 }
 
 func (a *Agent) drop(s *share) {

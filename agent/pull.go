@@ -28,7 +28,7 @@ func (a *Agent) pull(ctx context.Context, queue *bus.Queue) {
 			sleep(ctx, pullAgain) // a malformed unit, or the server is away
 		case d != nil && !a.take():
 			_ = d.GiveBack(0) // lost, it is handed out again after AckWait
-			a.event(d, wire.Returned, "a share of a gang came first")
+			a.event(d, wire.Declined, "a share of a gang came first")
 		case d != nil:
 			a.serve(d)
 		}
@@ -102,6 +102,7 @@ func (a *Agent) serve(d *bus.Delivery) {
 	}
 	defer w.end()
 	a.holds(d.Unit.Run, d.Unit.ID)
+	c.begun = true
 	a.event(d, wire.Began, "")
 	a.opt.Metrics.UnitStarted()
 	r := a.run(w, &d.Unit, nil)
@@ -188,7 +189,11 @@ func (a *Agent) giveBack(c *claim, delay time.Duration, why string) {
 	if !c.sure() || c.d.GiveBack(delay) != nil {
 		return // it is handed out again after AckWait
 	}
-	a.event(c.d, wire.Returned, why)
+	kind := wire.Declined
+	if c.begun {
+		kind = wire.Returned
+	}
+	a.event(c.d, kind, why)
 }
 
 // event tells the controller what became of a unit; lost, the unit is handed on

@@ -110,10 +110,16 @@ func Resume(ctx context.Context, opt ResumeOptions) (*result.Document, error) {
 		return nil, err
 	}
 	r.started, r.active = rec.Started, rec.Active
-	r.earlier = earlier{stored: map[string]*wire.Result{}, gangs: rec.Gangs, plan: rec.Plan}
+	r.earlier = earlier{stored: map[string]*wire.Result{}, cut: map[string]int64{}, gangs: rec.Gangs, plan: rec.Plan}
 	r.earlier.after, err = opt.Bus.StoredResults(ctx, r.id, func(res *wire.Result) {
-		if res.Final && !res.Partial && r.earlier.stored[res.Unit] == nil {
+		switch {
+		case res.Final && res.Partial:
+			r.earlier.cut[res.Unit] += res.Calls
+			r.merger.Ignore(1)
+		case res.Final && r.earlier.stored[res.Unit] == nil:
 			r.earlier.stored[res.Unit] = res
+		default:
+			r.merger.Ignore(1)
 		}
 	})
 	if err != nil {
@@ -200,8 +206,8 @@ func (r *run) conclude(ctx context.Context, doc *result.Document, cut error) {
 // results found no room, or a resumption could not begin.
 func (r *run) goesOn(doc *result.Document, cut error) bool {
 	var full *dispatch.NoRoom
-	var deserted *dispatch.Deserted
-	return errors.Is(cut, bus.ErrFenced) || errors.As(cut, &full) || errors.As(cut, &deserted) || doc == nil && r.earlier.stored != nil
+	var suspended *dispatch.Suspended
+	return errors.Is(cut, bus.ErrFenced) || errors.As(cut, &full) || errors.As(cut, &suspended) || doc == nil && r.earlier.stored != nil
 }
 
 // haltClass is the class of what ended a run early; empty when nothing did.

@@ -75,6 +75,7 @@ type Ready struct {
 	V       int      `json:"v"`
 	Agent   string   `json:"agent"`
 	Clock   int64    `json:"clock,omitempty"` // ping: the agent's clock, ns since the Unix epoch, never stepped while it runs
+	Calls   int64    `json:"calls,omitempty"` // abort: calls that the share had made
 	Failure *Failure `json:"failure,omitempty"`
 }
 
@@ -96,7 +97,8 @@ type Event struct {
 // Event kinds.
 const (
 	Began    = "began"    // the agent has the unit in hand
-	Returned = "returned" // it gave the unit back; Reason says why
+	Declined = "declined" // it gave the unit back unbegun; Reason says why
+	Returned = "returned" // it gave the unit back after it had begun it; Reason says why
 	Unstored = "unstored" // its result could not be stored; Reason says why
 )
 

@@ -91,9 +91,9 @@ func agentPausedInGang(t *testing.T) {
 	})
 }
 
-// lostA checks a ramp that lost the agent a when it was struck, and which must
-// not have called for the level any more from an instant on. beyond is as in
-// whole. A share that was done before that is no loss.
+// lostA checks a ramp that lost the agent a when it was struck. From an instant on
+// it must not have called for the level any more, nor beside those who repeat it.
+// beyond is as in whole. A share that was done before is no loss.
 func (m *ramp) lostA(t *testing.T, scenario string, struck, silent time.Time, beyond int64) {
 	t.Helper()
 	doc := m.w.report(m.scan)
@@ -107,6 +107,9 @@ func (m *ramp) lostA(t *testing.T, scenario string, struck, silent time.Time, be
 	unsaid := m.whole(t, doc, beyond)
 	if n := m.callsOfA(silent); n > 0 {
 		t.Errorf("%d calls of the lost agent for the level when it had to be silent", n)
+	}
+	if again, ok := m.w.spy.goOf(m.hit, 2); ok && m.callsOfA(again) > 0 {
+		t.Errorf("%d calls of the lost agent beside the second try of the level", m.callsOfA(again))
 	}
 	row{scenario, m.String(), fmt.Sprintf("%d attempts, lost %v, %d operations repeated, %d in flight", g.Attempts, g.Lost, g.Repeated, unsaid), traced(t)}.note(t)
 }
@@ -175,5 +178,5 @@ func traced(t *testing.T) string {
 	if t.Failed() {
 		return "no"
 	}
-	return "yes, by the trace"
+	return "yes, by the target's trace"
 }

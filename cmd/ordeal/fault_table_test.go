@@ -21,7 +21,7 @@ import (
 // final report against that of a run that nobody disturbed. Moments are drawn
 // from the name of the scenario and their number.
 //
-//	ORDEAL_FAULTS=full        as many moments, and as long cuts, as docs/fleet.md speaks of (an hour)
+//	ORDEAL_FAULTS=full        50 kills where 3 are the default, cuts of 30 s, and so on: some 20 minutes
 //	ORDEAL_FAULTS_TABLE=path  append each run to this file, as a row of a Markdown table
 var (
 	faultsFull  = os.Getenv("ORDEAL_FAULTS") == "full"
@@ -59,6 +59,9 @@ var tableFile sync.Mutex
 // note shows a run in the log, and in the file that was asked for.
 func (r row) note(t *testing.T) {
 	t.Helper()
+	if t.Failed() {
+		r.equal += "; FAILED, see the log"
+	}
 	t.Logf("%-30s | %-28s | %-70s | %s", r.scenario, r.moment, r.happened, r.equal)
 	if faultsTable == "" {
 		return

@@ -76,6 +76,7 @@ type Options struct {
 	// Inherited when the last leave ends that one of them gave to an agent which
 	// cannot be reached.
 	Gangs     []wire.GangRecord
+	Cut       map[string]int64 // unit → calls of stored results that were cut
 	Inherited time.Time
 	// Record keeps an attempt at a gang stage before its go, and again when it
 	// has lost a member.

@@ -280,7 +280,7 @@ func TestUnbegunDeliveriesDoNotCount(t *testing.T) {
 				t.Errorf("no unit: %v", err)
 				return
 			}
-			_ = b.PublishEvent("r1", wire.Event{Kind: wire.Returned, Agent: "a", Unit: d.Unit.ID, Incarnation: d.Incarnation, Reason: "busy"})
+			_ = b.PublishEvent("r1", wire.Event{Kind: wire.Declined, Agent: "a", Unit: d.Unit.ID, Incarnation: d.Incarnation, Reason: "busy"})
 			_ = d.GiveBack(0)
 		}
 		w.serve(1, func(*wire.Unit) *wire.Result { return &wire.Result{} })

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"ordeal/agent/wire"
@@ -30,11 +31,11 @@ func (d *Dispatcher) gangStage(ctx context.Context, st *plan.Stage, token string
 	if d.replayGang(st, sink) {
 		return nil
 	}
-	first, err := d.endEarlier(ctx, st)
+	var outcome merge.Gang
+	first, err := d.endEarlier(ctx, st, &outcome)
 	if err != nil {
 		return err
 	}
-	var outcome merge.Gang
 	var absent []string
 	for number, try := first, 0; ; number++ {
 		a, err := d.newAttempt(st, &whole, token, number, append(absent, outcome.Lost...))
@@ -111,6 +112,7 @@ type attempt struct {
 	late    []*wire.Result          // of other units
 	why     string                  // the first member was lost
 	began   bool                    // go was said
+	called  sync.Map                // unit → calls, of shares that were given up
 }
 
 // newAttempt shares the stage among the members of the pool, those without that
@@ -314,9 +316,21 @@ func (a *attempt) halted(ctx context.Context, cause error) error {
 func (a *attempt) sent() int64 {
 	var n int64
 	for i := range a.shares {
-		n += a.d.opt.Sent(a.shares[i].ID)
+		n += a.made(a.shares[i].ID)
 	}
 	return n
+}
+
+// made is the calls of a share, by who knows them best: its result, the agent that
+// gave it up, a result that was cut, its samples.
+func (a *attempt) made(unit string) int64 {
+	if r := a.results[unit]; r != nil && r.Failure == nil {
+		return r.Calls
+	}
+	if n, ok := a.called.Load(unit); ok {
+		return max(n.(int64), a.d.opt.Cut[unit])
+	}
+	return max(a.d.opt.Cut[unit], a.d.opt.Sent(unit))
 }
 
 // discard lets what some members had measured count as ignored.
@@ -397,14 +411,22 @@ func (d *Dispatcher) recorded(rec *wire.GangRecord, whole *wire.Unit) *attempt {
 // not seen to their end, and returns the number of the next one. Their members
 // obey this generation by now; one that cannot be reached may work on until its
 // lease ends, and a gang must have the target to itself.
-func (d *Dispatcher) endEarlier(ctx context.Context, st *plan.Stage) (next int, err error) {
+func (d *Dispatcher) endEarlier(ctx context.Context, st *plan.Stage, g *merge.Gang) (next int, err error) {
 	next = 1
 	for _, rec := range d.opt.Gangs {
 		if rec.Stage != st.Name {
 			continue
 		}
 		next = max(next, rec.Attempt+1)
-		if d.recorded(&rec, &st.Units[0]).takeBack(ctx, func(string) bool { return true }) {
+		old := d.recorded(&rec, &st.Units[0])
+		for _, id := range rec.Units {
+			if r := d.opt.Stored[id]; r != nil {
+				old.results[id] = r
+			}
+		}
+		all := old.takeBack(ctx, func(string) bool { return true })
+		g.Repeated += old.sent()
+		if all {
 			continue
 		}
 		select {

@@ -61,6 +61,14 @@ func (h *hands) returned(e *wire.Event) {
 		h.begun[e.Unit]--
 		return
 	}
+	h.told[e.Unit]++ // begun before this controller listened
+}
+
+// declined notes that a unit was given back unbegun.
+func (h *hands) declined(e *wire.Event) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.make()
 	h.unseen[e.Unit]++
 	h.told[e.Unit]++
 }
@@ -128,6 +136,8 @@ func (d *Dispatcher) event(done <-chan struct{}, e wire.Event) {
 		if d.hands.began(&e) > wire.MaxBegun {
 			d.poisoned(done, e.Unit)
 		}
+	case wire.Declined:
+		d.hands.declined(&e)
 	case wire.Returned:
 		d.hands.returned(&e)
 	case wire.Unstored:
@@ -152,12 +162,12 @@ func (n *NoRoom) Error() string {
 		n.Agent, storeWait, n.Reason, wire.ResultStream, n.Run)
 }
 
-// Deserted ends a run that nobody works for any more. What is stored stays: the run
-// can be resumed once there are agents.
-type Deserted struct{ Run, Pool string }
+// Suspended ends a run that cannot go on for now. What is stored stays: it can be
+// resumed.
+type Suspended struct{ Run, Reason string }
 
-func (e *Deserted) Error() string {
-	return fmt.Sprintf("no agent has served pool %q for %v: start agents, then ordeal runs resume %s", e.Pool, desertWait, e.Run)
+func (e *Suspended) Error() string {
+	return e.Reason + "; then ordeal runs resume " + e.Run
 }
 
 // unstorable warns of a result that found no room, and ends the run when that

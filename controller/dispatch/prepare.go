@@ -132,6 +132,9 @@ func (a *attempt) takeBack(ctx context.Context, held func(unit string) bool) (al
 func (a *attempt) abort(ctx context.Context, i int) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), abortWait)
 	defer cancel()
-	_, err := a.d.opt.Bus.Ask(ctx, a.members[i].ID, wire.Request{Kind: wire.Abort, Unit: &a.shares[i]})
+	ready, err := a.d.opt.Bus.Ask(ctx, a.members[i].ID, wire.Request{Kind: wire.Abort, Unit: &a.shares[i]})
+	if err == nil {
+		a.called.Store(a.shares[i].ID, ready.Calls)
+	}
 	return err
 }

@@ -3,6 +3,7 @@ package dispatch
 import (
 	"context"
 	"errors"
+	"fmt"
 	"maps"
 	"slices"
 	"sync"
@@ -32,6 +33,7 @@ type presence struct {
 
 	alone time.Time // since when no agent is left; owned by watch
 	said  bool
+	led   time.Time // when the controller was last sure to lead; owned by watch
 
 	mu         sync.Mutex
 	gang       map[string]time.Time // member → when it last answered
@@ -48,7 +50,7 @@ type loss struct {
 
 func newPresence(d *Dispatcher) *presence {
 	ctx, cancel := context.WithCancel(context.Background())
-	p := &presence{d: d, quit: cancel, gone: map[string]int{}, lost: make(chan loss, 4096)}
+	p := &presence{d: d, quit: cancel, led: time.Now(), gone: map[string]int{}, lost: make(chan loss, 4096)}
 	p.done.Go(func() { p.watch(ctx) })
 	return p
 }
@@ -79,29 +81,40 @@ func (p *presence) watch(ctx context.Context) {
 	}
 }
 
-// How long a run goes on without agents before it says so, and before it ends.
+// How long a run goes on without agents, or without its lease, before it says so
+// and before it ends.
 const (
 	desertSay  = 2 * time.Second
 	desertWait = time.Minute
 )
 
-// anybody warns when no agent is left to work, and ends the run when none comes.
+// anybody warns when no agent is left to work, and ends the run when none comes,
+// or when its record cannot be renewed: agents do nothing for it meanwhile.
 func (p *presence) anybody() {
-	if fit, _ := p.d.opt.Roster.Members(p.d.opt.Pool, p.d.opt.Select); len(fit) > 0 || !p.d.opt.Bus.Connected() {
-		p.alone, p.said = time.Time{}, false
-		return
+	now := time.Now()
+	if p.d.opt.Sure() {
+		p.led = now
+	} else if now.Sub(p.led) > desertWait {
+		p.suspend(fmt.Sprintf("the record of the run could not be renewed for %v: see to the NATS server and its disk", desertWait))
 	}
-	switch now := time.Now(); {
+	fit, _ := p.d.opt.Roster.Members(p.d.opt.Pool, p.d.opt.Select)
+	switch {
+	case len(fit) > 0 || !p.d.opt.Bus.Connected():
+		p.alone, p.said = time.Time{}, false
 	case p.alone.IsZero():
 		p.alone = now
 	case !p.said && now.Sub(p.alone) > desertSay:
 		p.said = true
 		p.d.warn("no agent of pool %s is left: waiting for one", p.d.opt.Pool)
 	case now.Sub(p.alone) > desertWait:
-		select {
-		case p.d.trouble <- &Deserted{Run: p.d.opt.Run, Pool: p.d.opt.Pool}:
-		default:
-		}
+		p.suspend(fmt.Sprintf("no agent has served pool %q for %v: start agents", p.d.opt.Pool, desertWait))
+	}
+}
+
+func (p *presence) suspend(why string) {
+	select {
+	case p.d.trouble <- &Suspended{Run: p.d.opt.Run, Reason: why}:
+	default: // said already
 	}
 }
 
@@ -176,7 +189,7 @@ func (p *presence) silent(id string) {
 	p.mu.Lock()
 	last, member := p.gang[id]
 	p.mu.Unlock()
-	if member && p.d.opt.Bus.Connected() && time.Since(last) > p.d.opt.LeaseTTL {
+	if member && p.d.opt.Sure() && time.Since(last) > p.d.opt.LeaseTTL {
 		p.bury(id, "it has not answered for "+p.d.opt.LeaseTTL.String())
 	}
 }

@@ -130,6 +130,9 @@ func (m *Merger) agent(id string) *AgentShare {
 	return s
 }
 
+// Ignore counts results that were put aside before they came here.
+func (m *Merger) Ignore(n int64) { m.summary.Ignored += n }
+
 // Lost notes an agent that went away while it had work of the run. What it had
 // measured before counts.
 func (m *Merger) Lost(agent string) { m.agent(agent).Lost = true }
