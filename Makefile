@@ -11,7 +11,7 @@ peers:
 	./testdata/peers/install.sh
 
 test: peers
-	go test -race ./... ./testdata/fleettest
+	go test -race -timeout 30m ./... ./testdata/fleettest
 
 vet:
 	go vet ./... ./testdata/fleettest/...

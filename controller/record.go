@@ -21,6 +21,7 @@ import (
 	"ordeal/controller/result"
 	"ordeal/controller/roster"
 	"ordeal/controller/spec"
+	"ordeal/faultproxy/schedule"
 	"ordeal/metrics/price"
 	"ordeal/metrics/prom"
 )
@@ -111,6 +112,12 @@ func Resume(ctx context.Context, opt ResumeOptions) (*result.Document, error) {
 	}
 	r.started, r.active = rec.Started, rec.Active
 	r.earlier = earlier{stored: map[string]*wire.Result{}, cut: map[string]int64{}, gangs: rec.Gangs, plan: rec.Plan}
+	// The queue is read before the results: a unit leaves it once its result is
+	// stored, so one that is in neither was never queued.
+	if r.earlier.queued, err = opt.Bus.QueuedUnits(ctx, wire.QueueName(r.opt.Pool, schedule.Digest()), r.id); err != nil {
+		leader.Close()
+		return nil, err
+	}
 	r.earlier.after, err = opt.Bus.StoredResults(ctx, r.id, func(res *wire.Result) {
 		switch {
 		case res.Final && res.Partial:

@@ -86,6 +86,7 @@ type run struct {
 type earlier struct {
 	stored map[string]*wire.Result // final results by unit
 	cut    map[string]int64        // unit → calls of results that were cut
+	queued map[string]bool         // units that were queued or in hand
 	after  uint64                  // place in the stream behind them
 	gangs  []wire.GangRecord
 	plan   string // digest of their plan
@@ -198,7 +199,7 @@ func (r *run) open(ctx context.Context) error {
 func (r *run) newDispatch(ctx context.Context) (*dispatch.Dispatcher, error) {
 	return dispatch.New(ctx, dispatch.Options{Bus: r.opt.Bus, Roster: r.roster, Run: r.id, Pool: r.opt.Pool, Select: r.opt.Select,
 		Generation: r.leader.Generation(), Sure: r.leader.Sure, LeaseTTL: r.leaseTTL(), Stored: r.earlier.stored, After: r.earlier.after,
-		Gangs: r.earlier.gangs, Cut: r.earlier.cut, Inherited: r.leader.Inherited(), Gone: r.leader.AgentGone, Record: r.recordGang, Sent: r.watch.sent, Warn: r.warn, Meter: r.opt.Meter})
+		Gangs: r.earlier.gangs, Cut: r.earlier.cut, Queued: r.earlier.queued, Inherited: r.leader.Inherited(), Gone: r.leader.AgentGone, Record: r.recordGang, Sent: r.watch.sent, Warn: r.warn, Meter: r.opt.Meter})
 }
 
 func (r *run) leaseTTL() time.Duration {

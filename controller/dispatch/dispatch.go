@@ -77,6 +77,7 @@ type Options struct {
 	// cannot be reached.
 	Gangs     []wire.GangRecord
 	Cut       map[string]int64 // unit → calls of stored results that were cut
+	Queued    map[string]bool  // units that were queued or in hand before Stored was read
 	Inherited time.Time
 	// Record keeps an attempt at a gang stage before its go, and again when it
 	// has lost a member.

@@ -61,6 +61,9 @@ func (d *Dispatcher) gangStage(ctx context.Context, st *plan.Stage, token string
 			outcome.Repeated += a.sent()
 			a.discard(sink)
 			d.warn("stage %s lost %s (%s): it is repeated with the others", st.Name, strings.Join(a.record.Lost, ", "), a.why)
+			if err := d.outlive(ctx, a.lostAt); err != nil {
+				return err
+			}
 			continue
 		}
 		a.conclude(st, &outcome, sink)
@@ -100,6 +103,17 @@ func (d *Dispatcher) forget(sink Sink) {
 	}
 }
 
+// outlive waits until a member that was lost can work no more: one that is only
+// cut off has its lease.
+func (d *Dispatcher) outlive(ctx context.Context, lost time.Time) error {
+	select {
+	case <-time.After(time.Until(lost.Add(d.opt.LeaseTTL))):
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
 // attempt is one try at a gang stage.
 type attempt struct {
 	d       *Dispatcher
@@ -111,6 +125,7 @@ type attempt struct {
 	results map[string]*wire.Result // by unit
 	late    []*wire.Result          // of other units
 	why     string                  // the first member was lost
+	lostAt  time.Time               // when the last one was found to be
 	began   bool                    // go was said
 	called  sync.Map                // unit → calls, of shares that were given up
 }
@@ -271,6 +286,7 @@ func (a *attempt) lose(l loss) {
 			continue
 		}
 		a.record.Lost = append(a.record.Lost, agent)
+		a.lostAt = time.Now()
 		if a.why == "" {
 			a.why = l.why
 		}

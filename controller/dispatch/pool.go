@@ -33,14 +33,17 @@ func (d *Dispatcher) poolStage(ctx context.Context, st *plan.Stage, sink Sink) e
 	return nil
 }
 
-// replay counts what is stored and returns the units that are not.
+// replay counts what is stored and returns the units that are to be queued: those
+// that are neither stored nor queued.
 func (d *Dispatcher) replay(c *collector, units []wire.Unit) (waiting []*wire.Unit) {
 	for i := range units {
 		if r := d.opt.Stored[units[i].ID]; r != nil {
 			c.take(r)
 			continue
 		}
-		waiting = append(waiting, &units[i])
+		if !d.opt.Queued[units[i].ID] {
+			waiting = append(waiting, &units[i])
+		}
 	}
 	return waiting
 }
@@ -51,7 +54,7 @@ func (d *Dispatcher) queueMore(ctx context.Context, st *plan.Stage, c *collector
 		limit = window
 	}
 	room := limit - (c.missing() - len(*waiting))
-	if limit == window && room < window/2 && len(*waiting) > room {
+	if limit == window && room < window/2 && len(*waiting) > room && c.missing() > len(*waiting) {
 		return nil // in larger batches
 	}
 	n := min(room, len(*waiting))

@@ -100,6 +100,23 @@ func alreadyQueued(err error) bool {
 	return errors.As(err, &api) && api.ErrorCode == storeFailed && api.Description == "maximum messages per subject exceeded"
 }
 
+// QueuedUnits are the units of a run that are in a queue, begun or not.
+func (b *Bus) QueuedUnits(ctx context.Context, queue, run string) (map[string]bool, error) {
+	stream, err := b.js.Stream(ctx, wire.UnitStream)
+	if err != nil {
+		return nil, fmt.Errorf("read the queue of run %s: %w", run, err)
+	}
+	info, err := stream.Info(ctx, jetstream.WithSubjectFilter(wire.RunUnits(queue, run)))
+	if err != nil {
+		return nil, fmt.Errorf("read the queue of run %s: %w", run, err)
+	}
+	units := make(map[string]bool, len(info.State.Subjects))
+	for subject := range info.State.Subjects {
+		units[wire.LastToken(subject)] = true
+	}
+	return units, nil
+}
+
 // Purge takes the units of a run that are still there out of a queue.
 func (b *Bus) Purge(ctx context.Context, queue, run string) error {
 	stream, err := b.js.Stream(ctx, wire.UnitStream)
