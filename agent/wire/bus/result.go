@@ -40,10 +40,13 @@ func (b *Bus) PublishResult(ctx context.Context, r *wire.Result) error {
 }
 
 const (
-	fetchBatch = 256
-	fetchWait  = time.Second // of one fetch: messages are handed on as they come
-	readAgain  = 250 * time.Millisecond
-	beginWait  = time.Second // for a consumer: what a server that was restarted never heard has no answer
+	// readBatch is how many results are asked for at once: what is under way on a
+	// slow link delays all else on it, the renewals of leases too.
+	readBatch = 16
+	readWait  = time.Second     // of one request
+	readQuiet = 3 * time.Second // without a word, not even that nothing came: begin again
+	readAgain = 250 * time.Millisecond
+	beginWait = time.Second // for a consumer: what a server that was restarted never heard has no answer
 )
 
 // Results delivers every result of a run behind the sequence after (0 = all of
@@ -65,20 +68,24 @@ func (b *Bus) Results(ctx context.Context, run string, after uint64, handle func
 	return func() { cancel(); <-done }, nil
 }
 
-// reader reads a subject of the result stream. Its consumer acknowledges
-// nothing, so after a lost connection, where messages may have been delivered to
-// nobody, it begins a new one behind the last message it has seen.
+// reader reads a subject of the result stream, over one subscription: what comes
+// late on a slow link is not lost. Its consumer acknowledges nothing, so after a
+// lost connection, where messages may have been delivered to nobody, it begins a
+// new one behind the last message it has seen.
 type reader struct {
 	bus        *Bus
 	subject    string
 	handle     func(*wire.Result)
 	seen       func(sequence uint64) // may be nil: told after each message, decoded or not
-	cons       jetstream.Consumer
+	sub        *nats.Subscription
+	next       string // subject of requests
+	asked      int    // messages still to come of the last request
 	reconnects uint64
 	last       uint64 // sequence in the stream of the last message
-	next       uint64 // sequence in the consumer expected next
+	expect     uint64 // sequence in the consumer of the next one
 }
 
+// begin makes a consumer behind the last message, and the subscription to read it.
 func (r *reader) begin(ctx context.Context) error {
 	r.reconnects = r.bus.Reconnects()
 	config := jetstream.ConsumerConfig{FilterSubject: r.subject, AckPolicy: jetstream.AckNonePolicy, MemoryStorage: true,
@@ -87,13 +94,29 @@ func (r *reader) begin(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	r.cons, r.next = cons, 1
+	sub, err := r.bus.nc.SubscribeSync(r.bus.nc.NewInbox())
+	if err != nil {
+		return err
+	}
+	if err := sub.SetPendingLimits(-1, -1); err != nil { // a request bounds them
+		return err
+	}
+	r.end()
+	r.sub, r.asked, r.expect = sub, 0, 1
+	r.next = "$JS.API.CONSUMER.MSG.NEXT." + wire.ResultStream + "." + cons.CachedInfo().Name
 	return nil
 }
 
+func (r *reader) end() {
+	if r.sub != nil {
+		_ = r.sub.Unsubscribe() // an error means that the connection is gone
+	}
+}
+
 func (r *reader) read(ctx context.Context) {
+	defer func() { r.end() }()
 	for ctx.Err() == nil {
-		if r.batch(ctx) && r.reconnects == r.bus.Reconnects() {
+		if r.one(ctx) && r.reconnects == r.bus.Reconnects() {
 			continue
 		}
 		for ctx.Err() == nil {
@@ -111,38 +134,55 @@ func (r *reader) read(ctx context.Context) {
 	}
 }
 
-// batch hands on what comes within fetchWait; false when a new consumer is
-// needed.
-func (r *reader) batch(ctx context.Context) bool {
-	limited, cancel := context.WithTimeout(ctx, fetchWait)
+// one takes the next message in, and asks for more when there is none to come;
+// false when a new consumer is needed.
+func (r *reader) one(ctx context.Context) bool {
+	if r.asked == 0 {
+		request := fmt.Appendf(nil, `{"batch":%d,"expires":%d}`, readBatch, readWait.Nanoseconds())
+		if r.bus.nc.PublishRequest(r.next, r.sub.Subject, request) != nil {
+			sleep(ctx, readAgain)
+			return false
+		}
+		r.asked = readBatch
+	}
+	limited, cancel := context.WithTimeout(ctx, readQuiet)
 	defer cancel()
-	batch, err := r.cons.Fetch(fetchBatch, jetstream.FetchContext(limited))
+	m, err := r.sub.NextMsgWithContext(limited)
 	if err != nil {
 		return ctx.Err() != nil
 	}
-	for m := range batch.Messages() {
-		if ctx.Err() != nil { // what was fetched beyond the end is not for handle
-			return true
+	if m.Reply == "" {
+		ended, err := status(m)
+		if ended {
+			r.asked = 0
 		}
-		meta, err := m.Metadata()
-		if err != nil || meta.Sequence.Consumer != r.next {
-			return false
-		}
-		r.next++
-		r.last = meta.Sequence.Stream
-		var res wire.Result
-		if json.Unmarshal(m.Data(), &res) == nil && checkVersion(res.V) == nil {
-			r.handle(&res)
-		}
-		if r.seen != nil {
-			r.seen(r.last)
-		}
+		return err == nil
 	}
-	switch err := batch.Error(); {
-	case err == nil, errors.Is(err, nats.ErrTimeout), errors.Is(err, context.DeadlineExceeded), errors.Is(err, jetstream.ErrNoMessages):
-		return true
+	return r.take(m)
+}
+
+// take hands a message on; false when one before it is missing.
+func (r *reader) take(m *nats.Msg) bool {
+	meta, err := m.Metadata()
+	if err != nil || meta.Sequence.Consumer != r.expect {
+		return false
 	}
-	return ctx.Err() != nil
+	r.asked, r.expect, r.last = r.asked-1, r.expect+1, meta.Sequence.Stream
+	var res wire.Result
+	if json.Unmarshal(m.Data, &res) == nil && checkVersion(res.V) == nil {
+		r.handle(&res)
+	}
+	if r.seen != nil {
+		r.seen(r.last)
+	}
+	return true
+}
+
+func sleep(ctx context.Context, d time.Duration) {
+	select {
+	case <-ctx.Done():
+	case <-time.After(d):
+	}
 }
 
 // StoredResults reads the results of a run that are stored at the moment and

@@ -205,7 +205,7 @@ func TestStoredResults(t *testing.T) {
 	if err != nil || last != 0 {
 		t.Fatalf("StoredResults = %d, %v; want nothing", last, err)
 	}
-	const count = 3*fetchBatch + 17
+	const count = 3*readBatch + 17
 	writer := connect(t, srv, "writer")
 	for i := range count {
 		insist(t, writer, i)
@@ -232,7 +232,7 @@ func TestStoredResults(t *testing.T) {
 func TestStoredThenLive(t *testing.T) {
 	srv, b := setup(t)
 	writer := connect(t, srv, "writer")
-	const count = 4 * fetchBatch
+	const count = 4 * readBatch
 	written := make(chan struct{})
 	half := make(chan struct{})
 	go func() {
