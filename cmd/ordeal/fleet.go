@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"time"
 
 	"github.com/spf13/pflag"
@@ -52,6 +53,9 @@ func (f *fleetFlags) bind(fs *pflag.FlagSet) {
 	fs.StringVar(&f.metrics, "metrics-addr", "", "serve /metrics, /healthz, /readyz at this `address`, such as :9090")
 }
 
+// maxLease bounds how long agents may work on without their controller.
+const maxLease = time.Hour
+
 // options puts the flags into the options of a run.
 func (f *fleetFlags) options(opt *controller.Options) error {
 	var problems []error
@@ -70,11 +74,13 @@ func (f *fleetFlags) options(opt *controller.Options) error {
 	switch {
 	case f.minAgents < 1:
 		problems = append(problems, fmt.Errorf("--min-agents is %d: want at least 1", f.minAgents))
-	case f.leaseTTL != 0 && f.leaseTTL < lead.MinTTL:
-		problems = append(problems, fmt.Errorf("--lease-ttl is %v: want at least %v", f.leaseTTL, lead.MinTTL))
+	case f.leaseTTL != 0 && (f.leaseTTL < lead.MinTTL || f.leaseTTL > maxLease):
+		problems = append(problems, fmt.Errorf("--lease-ttl is %v: want %v to %v", f.leaseTTL, lead.MinTTL, maxLease))
+	case f.waitAgents < 0:
+		problems = append(problems, fmt.Errorf("--wait-agents is %v: want 0 (default 5s) or more", f.waitAgents))
 	case f.maxCalls < 0:
 		problems = append(problems, fmt.Errorf("--max-calls is %d: want 1 or more, or 0 for no budget", f.maxCalls))
-	case f.maxCost < 0:
+	case !(f.maxCost >= 0) || math.IsInf(f.maxCost, 0):
 		problems = append(problems, fmt.Errorf("--max-cost is %v: want more than 0, or 0 for no budget", f.maxCost))
 	case !f.link.Given() && len(f.selects) > 0:
 		problems = append(problems, errors.New("--select chooses among the agents of a fleet: give --nats too"))

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
 	"ordeal/agent/wire"
@@ -36,6 +37,9 @@ func (b *Bus) Setup(ctx context.Context, storage Storage) error {
 		copies = replicas
 	}
 	err := b.setup(ctx, storage, copies)
+	if errors.Is(err, nats.ErrNoResponders) || errors.Is(err, jetstream.ErrJetStreamNotEnabled) {
+		return errors.New("the NATS server has no JetStream, which keeps the units and results of runs: start it with nats-server -js")
+	}
 	if copies > 1 && noSuchPeers(err) { // a cluster of one or two
 		return b.setup(ctx, storage, 1)
 	}
