@@ -10,8 +10,9 @@ build:
 peers:
 	./testdata/peers/install.sh
 
+# One package at a time: many of them measure time.
 test: peers
-	go test -race -timeout 30m ./... ./testdata/fleettest
+	go test -race -p 1 -timeout 30m ./... ./testdata/fleettest
 
 vet:
 	go vet ./... ./testdata/fleettest/...

@@ -43,7 +43,9 @@ func (a *Agent) complete(r *wire.Result, u *wire.Unit, w *work, begun time.Time)
 		r.Elapsed = time.Since(begun)
 	}
 	r.Released = w.released()
-	r.Partial = w.ctx.Err() != nil || r.Released != ""
+	// Whatever ended it: a load that made fewer calls than planned is no whole one.
+	short := r.Failure == nil && r.Tally != nil && r.Tally.Calls() < probe.Planned(u)
+	r.Partial = w.ctx.Err() != nil || r.Released != "" || short
 	a.opt.Metrics.Lag(&r.Generator.Lag)
 	if r.Generator.Saturated {
 		a.opt.Metrics.Saturated()

@@ -43,3 +43,24 @@ func (s share) nth(k uint64) (op uint64, skip, ok bool) {
 func (s share) stripe(w uint64) share {
 	return share{r: s.r, level: s.level, first: s.first + w, workers: 1}
 }
+
+// Planned is the number of operations a closed loop by count has to make; 0 where
+// a duration or a schedule of arrivals decides.
+func Planned(u *wire.Unit) (n int64) {
+	if u.Load == nil || u.Load.Duration > 0 || u.Load.MilliRate > 0 {
+		return 0
+	}
+	s := shareOf(u)
+	for w := s.first; w < s.first+s.workers; w++ {
+		n += int64(upTo(s.r.To, s.level, w) - upTo(s.r.From, s.level, w))
+	}
+	return n
+}
+
+// upTo is how many numbers below end leave the remainder w when divided by level.
+func upTo(end, level, w uint64) uint64 {
+	if end <= w {
+		return 0
+	}
+	return (end-w-1)/level + 1
+}

@@ -34,7 +34,7 @@ func (w *world) resume(run string) *fleettest.Proc {
 }
 
 // slowScanArgs take one agent longer than a lease, in one stage.
-var slowScanArgs = []string{"mock:degraded", "--requests", "4000000", "--probes", "latency"}
+var slowScanArgs = []string{"mock:degraded", "--requests", "12000000", "--probes", "latency"}
 
 // A run whose controller is killed goes on where it stood, and its report is
 // that of a run that nobody disturbed: at once, while agents still work for the
@@ -45,8 +45,8 @@ func controllerKilled(t *testing.T) {
 		if moment%3 > 0 {
 			agents, args, most = agents[:1], slowScanArgs, 60
 		}
-		if moment%3 == 2 {
-			rest = faultTTL + time.Second
+		if moment%3 == 2 { // early, so that the lease ends before the units do
+			most, rest = 15, faultTTL+time.Second
 		}
 		r := draw("controller killed", moment)
 		w := newWorld(t, agents...)

@@ -50,7 +50,11 @@ func cutOff(t *testing.T, scenario, side string, long time.Duration, moment int,
 	time.Sleep(long)
 	cable.Heal()
 	doc := w.report(scan)
-	row{scenario, when + ", for " + long.String(), w.counted(doc), sameAsWhole(t, mockScanArgs, doc)}.note(t)
+	counted := w.counted
+	if side == "agent" {
+		counted = w.countedUnheard
+	}
+	row{scenario, when + ", for " + long.String(), counted(doc), sameAsWhole(t, mockScanArgs, doc)}.note(t)
 }
 
 // A server that is restarted, or killed and started again, costs time only. The

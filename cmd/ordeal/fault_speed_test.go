@@ -127,7 +127,8 @@ func TestFaultVanishedControllerStopsLoad(t *testing.T) {
 // A controller that stands still does not change what agents send under their
 // lease.
 func controllerPaused(t *testing.T) {
-	const paused, most = 10 * time.Second, 0.005
+	const paused, compared = 10 * time.Second, 5 * time.Second
+	most := ofFaults(0.03, 0.005) // a machine full of other tests moves a rate, too
 	tg, w, scan := loaded(t, "--level-duration", "25s", "--lease-ttl", "30s")
 	time.Sleep(8 * time.Second)
 	stopped := time.Now()
@@ -135,10 +136,10 @@ func controllerPaused(t *testing.T) {
 	time.Sleep(paused)
 	scan.Resume()
 	woken := time.Now()
-	before, meanwhile := pace(tg, stopped.Add(-8*time.Second), stopped), pace(tg, stopped, woken)
+	before, meanwhile := pace(tg, stopped.Add(-compared), stopped), pace(tg, stopped, woken)
 	change := meanwhile/before - 1
 	if math.Abs(change) > most {
-		t.Errorf("%.3f calls/s before, %.3f while the controller stood still: %+.2f %%, want less than 0.5 %%", before, meanwhile, 100*change)
+		t.Errorf("%.3f calls/s before, %.3f while the controller stood still: %+.2f %%, want less than %.1f %%", before, meanwhile, 100*change, 100*most)
 	}
 	doc := w.report(scan)
 	if all := int64(len(tg.seen())); doc.Run.Calls != all || strings.Contains(scan.Stderr(), "lost") {

@@ -71,7 +71,7 @@ func diskFull(t *testing.T) {
 	fillDisk(t, ballast, room)
 	scan := w.scan(mockScanArgs...)
 	run := runOf(t, scan)
-	said := w.failed(scan, "ordeal runs resume "+run)
+	said := w.failed(scan, "disk", "ordeal runs resume "+run)
 	if !strings.Contains(n.Log(), "no space left on device") {
 		t.Errorf("the disk was never full")
 	}
@@ -80,6 +80,9 @@ func diskFull(t *testing.T) {
 	}
 	n.Restart(t)
 	doc := w.report(w.resume(run))
+	if d := w.spy.denominators(); doc.Run.Reissued != d.begun {
+		t.Errorf("%d operations reissued, want the %d that were begun again", doc.Run.Reissued, d.begun)
+	}
 	row{"disk full under JetStream", "2 MB free", fmt.Sprintf("exit code 2, %q; resumed: %s", said, denominatorsOf(doc)), sameAsWhole(t, mockScanArgs, doc)}.note(t)
 }
 
