@@ -101,6 +101,7 @@ func (a *Agent) serve(d *bus.Delivery) {
 		return
 	}
 	defer w.end()
+	a.catchUp(d.Unit.Run, state)
 	a.holds(d.Unit.Run, d.Unit.ID)
 	c.begun = true
 	a.event(d, wire.Began, "")
@@ -120,7 +121,34 @@ func (a *Agent) refuse(c *claim, state *run, err error) {
 	case errors.Is(err, ErrStopped):
 		a.giveBack(c, 0, err.Error())
 	default: // nobody answers for it, or it is halted: its controller takes it back
+		if errors.Is(err, errNoAnswer) {
+			state.keep(a.what(c.d, wire.Declined, err.Error()))
+		}
 		a.giveBack(c, returnDelay, err.Error())
+	}
+}
+
+// keptUnsaid bounds what is kept for a controller that may never come.
+const keptUnsaid = 10_000
+
+// keep keeps what no controller has heard, for the next one: otherwise a unit that
+// was declined in between would count as one that the target may have seen.
+func (r *run) keep(e wire.Event) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if len(r.unsaid) < keptUnsaid {
+		r.unsaid = append(r.unsaid, e)
+	}
+}
+
+// catchUp says what was kept.
+func (a *Agent) catchUp(id string, r *run) {
+	r.mu.Lock()
+	unsaid := r.unsaid
+	r.unsaid = nil
+	r.mu.Unlock()
+	for _, e := range unsaid {
+		_ = a.bus.PublishEvent(id, e)
 	}
 }
 
@@ -199,9 +227,13 @@ func (a *Agent) giveBack(c *claim, delay time.Duration, why string) {
 // event tells the controller what became of a unit; lost, the unit is handed on
 // later than it might be.
 func (a *Agent) event(d *bus.Delivery, kind, why string) {
-	e := wire.Event{Kind: kind, Agent: a.opt.ID, Unit: d.Unit.ID, Incarnation: d.Incarnation, Reason: why}
+	e := a.what(d, kind, why)
 	if kind == wire.Began {
 		e.Ack = d.Ack()
 	}
 	_ = a.bus.PublishEvent(d.Unit.Run, e)
+}
+
+func (a *Agent) what(d *bus.Delivery, kind, why string) wire.Event {
+	return wire.Event{Kind: kind, Agent: a.opt.ID, Unit: d.Unit.ID, Incarnation: d.Incarnation, Reason: why}
 }

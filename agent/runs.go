@@ -52,6 +52,7 @@ type run struct {
 
 	mu      sync.Mutex
 	closed  bool
+	unsaid  []wire.Event // declined units that no controller heard of
 	targets map[string]*opened
 	gates   map[string]chan int64 // gang → its start, on the agent's clock
 }

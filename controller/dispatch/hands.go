@@ -21,6 +21,7 @@ type hands struct {
 	// target has seen nothing of them.
 	unseen map[string]uint64
 	told   map[string]uint64 // unit → deliveries that agents have spoken of
+	heard  map[delivery]bool // declined ones
 }
 
 // holding is a unit in an agent's hands.
@@ -33,7 +34,7 @@ type holding struct {
 func (h *hands) make() {
 	if h.units == nil {
 		h.units, h.begun, h.unseen = map[string]holding{}, map[string]int{}, map[string]uint64{}
-		h.told = map[string]uint64{}
+		h.told, h.heard = map[string]uint64{}, map[delivery]bool{}
 	}
 }
 
@@ -69,8 +70,17 @@ func (h *hands) declined(e *wire.Event) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.make()
-	h.unseen[e.Unit]++
-	h.told[e.Unit]++
+	if key := (delivery{e.Unit, e.Incarnation}); !h.heard[key] { // it may be said again
+		h.heard[key] = true
+		h.unseen[e.Unit]++
+		h.told[e.Unit]++
+	}
+}
+
+// delivery is one handing out of a unit.
+type delivery struct {
+	unit        string
+	incarnation uint64
 }
 
 // done forgets a unit that has its result, and returns how many deliveries of it

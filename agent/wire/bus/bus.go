@@ -124,6 +124,9 @@ func subscribe[T any](b *Bus, subject string, handle func(*nats.Msg, T)) (stop f
 	}
 	stop = func() {
 		_ = sub.Unsubscribe() // an error means that the connection is gone
+		if b.nc.IsConnected() {
+			_ = b.nc.FlushTimeout(time.Second) // so that the server knows, and says so to others
+		}
 		mu.Lock()
 		defer mu.Unlock()
 		stopped = true
