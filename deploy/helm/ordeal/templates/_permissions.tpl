@@ -11,7 +11,7 @@ ORDEAL {
   ]
   exports: [
     { service: "$JS.API.CONSUMER.INFO.ORDEAL_UNITS.*", accounts: [AGENTS] }
-    { service: "$JS.API.CONSUMER.MSG.NEXT.ORDEAL_UNITS.*", response_type: stream, accounts: [AGENTS] }
+    { service: "$JS.API.CONSUMER.MSG.NEXT.ORDEAL_UNITS.*", response_type: stream, response_threshold: "1m", accounts: [AGENTS] }
     { service: "$JS.ACK.ORDEAL_UNITS.*.>", accounts: [AGENTS] }
     { service: "$JS.ACK.*.*.ORDEAL_UNITS.*.>", accounts: [AGENTS] }
     { service: "$KV.ORDEAL_AGENTS.*", accounts: [AGENTS] }
