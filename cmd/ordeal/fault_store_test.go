@@ -80,8 +80,8 @@ func diskFull(t *testing.T) {
 	}
 	n.Restart(t)
 	doc := w.report(w.resume(run))
-	if d := w.spy.denominators(); doc.Run.Reissued != d.begun {
-		t.Errorf("%d operations reissued, want the %d that were begun again", doc.Run.Reissued, d.begun)
+	if d := w.spy.denominators(); doc.Run.Reissued < d.begun {
+		t.Errorf("%d operations reissued, want at least the %d that were begun again", doc.Run.Reissued, d.begun)
 	}
 	row{"disk full under JetStream", "2 MB free", fmt.Sprintf("exit code 2, %q; resumed: %s", said, denominatorsOf(doc)), sameAsWhole(t, mockScanArgs, doc)}.note(t)
 }

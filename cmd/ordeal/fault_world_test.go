@@ -88,8 +88,10 @@ func (w *world) report(p *fleettest.Proc) *result.Document {
 func (w *world) counted(doc *result.Document) string {
 	w.t.Helper()
 	d := w.spy.denominators()
-	if n := doc.Run.Reissued; n != d.begun {
-		w.t.Errorf("%d operations reissued, want the %d that were begun again", n, d.begun)
+	// Never fewer than were begun again. More are said where a unit was handed out
+	// while no controller listened: the target may have seen it.
+	if n := doc.Run.Reissued; n < d.begun {
+		w.t.Errorf("%d operations reissued, want at least the %d that were begun again", n, d.begun)
 	}
 	return w.ignored(doc, d)
 }
