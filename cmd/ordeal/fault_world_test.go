@@ -90,8 +90,8 @@ func (w *world) counted(doc *result.Document) string {
 	d := w.spy.denominators()
 	// Never fewer than were begun again. More are said where a unit was handed out
 	// while no controller listened: the target may have seen it.
-	if n := doc.Run.Reissued; n < d.begun {
-		w.t.Errorf("%d operations reissued, want at least the %d that were begun again", n, d.begun)
+	if n := doc.Run.Reissued; n < d.begun || n > d.handed {
+		w.t.Errorf("%d operations reissued; want %d, which were begun again, to %d, which were handed out again", n, d.begun, d.handed)
 	}
 	return w.ignored(doc, d)
 }
