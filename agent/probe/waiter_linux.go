@@ -17,6 +17,11 @@ import (
 // and can run nothing else on its processor until then: the shorter the better.
 const fine = 2 * time.Millisecond
 
+// fineOnce is that of a wait that is made once, for which one processor less is no
+// matter: the timer before it is served by a thread that has to wait for its turn
+// among those of all agents on the machine.
+const fineOnce = 40 * time.Millisecond
+
 // newWaiter locks the goroutine to its thread and returns a wait that sleeps in
 // the kernel: Go's timers are half a millisecond late at the median, because
 // the poller sleeps whole milliseconds; clock_nanosleep with the least timer
@@ -30,7 +35,7 @@ func newWaiter(timers bool) waiter {
 	// Refused in some sandboxes: then the kernel adds up to 50 µs, and the lag
 	// shows them.
 	_ = unix.Prctl(unix.PR_SET_TIMERSLACK, 1, 0, 0, 0)
-	return kernelWait
+	return kernelWait(fine)
 }
 
 // holdThread is newWaiter for one wait: done gives the thread back as it was.
@@ -41,7 +46,7 @@ func holdThread() (wait waiter, done func()) {
 	_ = unix.Prctl(unix.PR_SET_TIMERSLACK, 1, 0, 0, 0) // see newWaiter
 	before, err := unix.SchedGetAttr(0, 0)
 	first := err == nil && unix.SchedSetAttr(0, &unix.SchedAttr{Size: unix.SizeofSchedAttr, Policy: unix.SCHED_FIFO, Priority: 1}, 0) == nil
-	return kernelWait, func() {
+	return kernelWait(fineOnce), func() {
 		if first {
 			_ = unix.SchedSetAttr(0, before, 0)
 		}
@@ -50,19 +55,22 @@ func holdThread() (wait waiter, done func()) {
 	}
 }
 
-func kernelWait(ctx context.Context, clock faultproxy.Clock, due time.Duration) error {
-	for {
-		left := due - clock.Now()
-		if left <= 0 || ctx.Err() != nil {
-			return ctx.Err()
-		}
-		if left > fine {
-			coarse(ctx, left-fine)
-			continue
-		}
-		nap := unix.NsecToTimespec(int64(left))
-		if err := unix.ClockNanosleep(unix.CLOCK_MONOTONIC, 0, &nap, nil); err != nil && !errors.Is(err, unix.EINTR) {
-			return err
+// kernelWait waits by a timer until fine before it is due, and sleeps then.
+func kernelWait(fine time.Duration) waiter {
+	return func(ctx context.Context, clock faultproxy.Clock, due time.Duration) error {
+		for {
+			left := due - clock.Now()
+			if left <= 0 || ctx.Err() != nil {
+				return ctx.Err()
+			}
+			if left > fine {
+				coarse(ctx, left-fine)
+				continue
+			}
+			nap := unix.NsecToTimespec(int64(left))
+			if err := unix.ClockNanosleep(unix.CLOCK_MONOTONIC, 0, &nap, nil); err != nil && !errors.Is(err, unix.EINTR) {
+				return err
+			}
 		}
 	}
 }

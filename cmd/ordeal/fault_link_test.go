@@ -50,11 +50,7 @@ func cutOff(t *testing.T, scenario, side string, long time.Duration, moment int,
 	time.Sleep(long)
 	cable.Heal()
 	doc := w.report(scan)
-	counted := w.counted
-	if side == "agent" {
-		counted = w.countedUnheard
-	}
-	row{scenario, when + ", for " + long.String(), counted(doc), sameAsWhole(t, mockScanArgs, doc)}.note(t)
+	row{scenario, when + ", for " + long.String(), w.counted(doc), sameAsWhole(t, mockScanArgs, doc)}.note(t)
 }
 
 // A server that is restarted, or killed and started again, costs time only. The

@@ -96,17 +96,6 @@ func (w *world) counted(doc *result.Document) string {
 	return w.ignored(doc, d)
 }
 
-// countedUnheard is counted for a run of which an agent was cut off: what it began
-// meanwhile the spy has not heard, and what was handed to it counts as seen.
-func (w *world) countedUnheard(doc *result.Document) string {
-	w.t.Helper()
-	d := w.spy.denominators()
-	if n := doc.Run.Reissued; n < d.begun || n > d.handed {
-		w.t.Errorf("%d operations reissued; want %d, which were begun again, to %d, which were handed out again", n, d.begun, d.handed)
-	}
-	return w.ignored(doc, d)
-}
-
 func (w *world) ignored(doc *result.Document, d denominators) string {
 	w.t.Helper()
 	if n := doc.Fleet.Ignored; n != d.ignored {
