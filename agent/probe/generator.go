@@ -3,7 +3,7 @@ package probe
 import (
 	"fmt"
 	"runtime"
-	"runtime/debug"
+	rtmetrics "runtime/metrics"
 	"sync"
 	"time"
 
@@ -91,9 +91,13 @@ func saturation(g *wire.Generator, paced bool, cores int, p50 int64) string {
 	return ""
 }
 
-// gcPause is the time this process has stood still for garbage collection.
+// gcPause is the time this process has stood still for garbage collection, until
+// the end of the last collection.
 func gcPause() time.Duration {
-	var s debug.GCStats
-	debug.ReadGCStats(&s)
-	return s.PauseTotal
+	s := [1]rtmetrics.Sample{{Name: "/cpu/classes/gc/pause:cpu-seconds"}}
+	rtmetrics.Read(s[:])
+	if s[0].Value.Kind() != rtmetrics.KindFloat64 {
+		return 0
+	}
+	return time.Duration(s[0].Value.Float64() * float64(time.Second) / float64(runtime.GOMAXPROCS(0)))
 }

@@ -82,6 +82,7 @@ const sameSignal = time.Second
 // ErrInterrupted; a second one leaves at once, after abandon. It returns the
 // exit code.
 func Main(run func(context.Context) error, abandon func()) int {
+	TuneGC()
 	ctx, cancel := context.WithCancelCause(context.Background())
 	defer cancel(nil)
 	signals := make(chan os.Signal, 2)

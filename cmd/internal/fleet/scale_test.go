@@ -16,6 +16,7 @@ import (
 	"ordeal/agent"
 	"ordeal/agent/wire"
 	"ordeal/agent/wire/bus"
+	"ordeal/cmd/internal/cli"
 	"ordeal/controller/dispatch"
 	"ordeal/controller/lead"
 	"ordeal/controller/merge"
@@ -37,6 +38,7 @@ const (
 func TestMain(m *testing.M) {
 	count, _ := strconv.Atoi(os.Getenv(countVar))
 	agents, _ := strconv.Atoi(os.Getenv(agentsVar))
+	cli.TuneGC() // as in the processes these stand for
 	switch url := os.Getenv(urlVar); os.Getenv(roleVar) {
 	case "agents":
 		exit(beAgents(url, agents, count))
