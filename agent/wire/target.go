@@ -13,6 +13,7 @@ const (
 	MCP       TargetKind = "mcp"
 	OpenAI    TargetKind = "openai"
 	Anthropic TargetKind = "anthropic"
+	HTTP      TargetKind = "http" // an agent, or anything else, served over plain HTTP
 )
 
 // Transport of an MCP target.
@@ -46,6 +47,9 @@ type Target struct {
 	StopGrace    time.Duration `json:"stop_grace"`    // per step of the shut-down
 	Seed         string        `json:"seed"`          // draws of the mock
 	Insecure     bool          `json:"insecure,omitempty"`
+	Method       string        `json:"method,omitempty"`      // http: GET or POST
+	Body         string        `json:"body,omitempty"`        // http: template of the request's body
+	Processes    int           `json:"processes,omitempty"`   // stdio: servers that the users are spread over; 0 is 1
 	MaxMessage   int64         `json:"max_message,omitempty"` // bytes of one answer; 0 = 64 MiB
 }
 

@@ -49,7 +49,8 @@ type Unit struct {
 	Recovery *Recovery `json:"recovery,omitempty"`
 	Contract *Contract `json:"contract,omitempty"`
 	Oracle   *Oracle   `json:"oracle,omitempty"`
-	Faults   *Faults   `json:"faults,omitempty"` // nil = clean
+	Faults   *Faults   `json:"faults,omitempty"`   // nil = clean
+	Workload *Workload `json:"workload,omitempty"` // of a load, in place of Call
 }
 
 // CallSpec is what to call. Tools is used round robin by operation index; one
@@ -87,10 +88,38 @@ type Load struct {
 	Part        int `json:"part,omitempty"`
 	Parts       int `json:"parts,omitempty"`
 	MaxInFlight int `json:"max_in_flight,omitempty"`
+	// Profile is the course of the load over time: callers of the stage in a closed
+	// loop, thousandths of an arrival per second in an open one. Workers and Level,
+	// or MilliRate, are then its peak, and Duration is its length. Nil: constant.
+	Profile []Ramp `json:"profile,omitempty"`
+	// Poisson draws the arrivals of an open loop from Seed, in place of even gaps.
+	Poisson bool   `json:"poisson,omitempty"`
+	Seed    string `json:"seed,omitempty"`
+	// Measured is the part of the load that the tally is about, after its start: what
+	// is due, or in a closed loop begun, before From or from To on is in the periods
+	// only. To 0 is the end.
+	Measured Span          `json:"measured"`
+	Think    time.Duration `json:"think,omitempty"`  // closed loop: of each caller between two operations
+	Period   time.Duration `json:"period,omitempty"` // length of Result.Periods; 0 = none
+
 	// Paced slows the load down when the target reports a quota.
 	BackoffMax    time.Duration `json:"backoff_max"`
 	BackoffBudget time.Duration `json:"backoff_budget"`
 	CheckOutput   bool          `json:"check_output"`
+}
+
+// Ramp is a stretch of a load profile that goes from one level to another in a
+// straight line.
+type Ramp struct {
+	For  time.Duration `json:"for"`
+	From int64         `json:"from"`
+	To   int64         `json:"to"`
+}
+
+// Span is a half-open stretch of time [From, To) after the start of a load.
+type Span struct {
+	From time.Duration `json:"from,omitempty"`
+	To   time.Duration `json:"to,omitempty"`
 }
 
 // Faults is the fault schedule of the unit at call level.
@@ -145,6 +174,9 @@ type Result struct {
 	Elapsed   time.Duration     `json:"elapsed"`
 	Busy      time.Duration     `json:"busy"` // a call in flight or a deliberate wait; 0 on a virtual clock
 	Tally     *metrics.Tally    `json:"tally,omitempty"`
+	Periods   []metrics.Period  `json:"periods,omitempty"` // of Load.Period each, from the start
+	Steps     []StepTally       `json:"steps,omitempty"`   // of a workload
+	Sessions  Sessions          `json:"sessions,omitzero"`
 	Behavior  *metrics.Behavior `json:"behavior,omitempty"`
 	Survey    *Survey           `json:"survey,omitempty"`
 	Contract  *ContractResult   `json:"contract,omitempty"`
@@ -152,6 +184,22 @@ type Result struct {
 	Preflight *Preflight        `json:"preflight,omitempty"`
 	Generator Generator         `json:"generator"`
 	Failure   *Failure          `json:"failure,omitempty"` // the unit could not be worked
+}
+
+// Sessions counts those that were opened on the target while a unit was at work,
+// and of these the ones in place of a lost one.
+type Sessions struct {
+	Opened   int64 `json:"opened,omitempty"`
+	Reopened int64 `json:"reopened,omitempty"`
+}
+
+// StepTally is what became of the calls of one step of a workload, in the measured
+// part; a scenario as a whole has an empty Step.
+type StepTally struct {
+	Scenario string         `json:"scenario"`
+	Step     string         `json:"step,omitempty"`
+	Outcomes metrics.Counts `json:"outcomes"`
+	Latency  metrics.Dist   `json:"latency"` // successes, µs
 }
 
 // ByLease is Released of a result that the end of a lease has cut.
@@ -246,4 +294,8 @@ type Generator struct {
 	Lag       metrics.Dist `json:"lag"` // µs between due and woken
 	Saturated bool         `json:"saturated"`
 	Reason    string       `json:"reason,omitempty"`
+	// Short is how many times the generator would have to be there to keep up: 2.5
+	// asks for two more agents like this one. 0 when it was not saturated, or nobody
+	// can tell.
+	Short float64 `json:"short,omitempty"`
 }

@@ -24,6 +24,7 @@ type Document struct {
 	Caveats       []metrics.Caveat     `json:"caveats"`
 	Histograms    map[string]Histogram `json:"histograms"`
 	Fleet         *Fleet               `json:"fleet,omitempty"` // nil in documents of before there were fleets
+	Load          *Load                `json:"load,omitempty"`  // of a load test
 }
 
 // Run is how and by whom the numbers were obtained.

@@ -311,3 +311,6 @@ func BenchmarkThousandAgents(b *testing.B) { benchFleet(b, 1000, 10_000) }
 // BenchmarkDispatch is how fast units go out and their results come back and are
 // merged, with file storage.
 func BenchmarkDispatch(b *testing.B) { benchFleet(b, 8, 50_000) }
+
+// BenchmarkMillionUnits is the same for long: a pause that comes now and then shows.
+func BenchmarkMillionUnits(b *testing.B) { benchFleet(b, 8, 1_000_000) }
