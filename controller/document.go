@@ -25,6 +25,9 @@ import (
 // document measures and judges what was merged; cut is why the run ended early.
 func (r *run) document(cut error) *result.Document {
 	s := &r.opt.Spec
+	if s.Load != nil {
+		return r.loadDocument(cut)
+	}
 	summary := r.merger.Summary()
 	probes, caveats := measure.Probes(measure.Input{Spec: s, Survey: r.survey, Summary: summary, Prices: r.opt.Prices,
 		Plan: r.stages, Preflight: r.preflight})
@@ -142,7 +145,7 @@ func (r *run) comparability() result.Comparability {
 		"tool_args": string(t.ToolArgs),
 		"seed":      s.Seed,
 		"schedule":  fmt.Sprintf("%s ppb=%d kinds=%s retries=%d", schedule.Digest()[:16], s.FaultRatePPB, strings.Join(kinds, ","), s.MaxRetries),
-		"load":      fmt.Sprintf("requests=%d concurrency=%d rate=%g level_duration=%v timeout=%v", s.Requests, s.Concurrency, s.Rate, s.LevelDuration, s.Timeout),
+		"load":      r.loadText(),
 		"probes":    strings.Join(s.Probes, ",") + " " + strings.Join(s.Phases, ","),
 		"policy":    digest(string(rules)),
 		"ordeal":    r.opt.Version,

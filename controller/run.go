@@ -46,6 +46,8 @@ type Options struct {
 	Observe  func(Event)      // nil = nobody watches; called from several goroutines
 	Began    func(run string) // nil = nobody asks; told the id once the run is stored
 	Warnings func(string)
+	Level    func(result.LoadLevel) // told what became of each level of a search; nil = nobody asks
+	Live     func(Live)             // told how a load goes, every period of it; nil = nobody watches
 }
 
 // Event is how far a run is.
@@ -77,6 +79,8 @@ type run struct {
 	choice    *plan.Choice
 	preflight *wire.Preflight
 	stages    []plan.Stage
+	levels    []plan.Level // of a load test, with the stages
+	knee      *result.Knee
 	at        string // what is under way, for the message of a timeout
 
 	reconnects uint64 // counted so far; owned by count
@@ -139,14 +143,13 @@ func (r *run) carryOut(ctx context.Context) (*result.Document, error) {
 	if err := r.open(ctx); err != nil {
 		return nil, r.explain(ctx, err)
 	}
-	err := r.discover(ctx)
+	err := r.explore(ctx)
 	switch {
 	case err == nil:
-		r.stages = plan.Build(&r.opt.Spec, r.survey, r.choice, r.preflight)
-		if err = r.samePlan(ctx); err != nil {
+		if err = r.plan(ctx); err != nil {
 			return nil, err
 		}
-		err = r.execute(ctx)
+		err = r.send(ctx)
 		var spent *Stopped
 		if cause := context.Cause(ctx); err == nil && errors.As(cause, &spent) { // with the last unit
 			err = cause
@@ -164,12 +167,37 @@ func (r *run) carryOut(ctx context.Context) (*result.Document, error) {
 	return r.document(cut), cut
 }
 
+// explore finds out what can be called.
+func (r *run) explore(ctx context.Context) error {
+	if r.opt.Spec.Load != nil {
+		return r.discoverLoad(ctx)
+	}
+	return r.discover(ctx)
+}
+
+// plan makes the stages of a scan. Those of a load come as it goes on.
+func (r *run) plan(ctx context.Context) error {
+	if r.opt.Spec.Load != nil {
+		return nil
+	}
+	r.stages = plan.Build(&r.opt.Spec, r.survey, r.choice, r.preflight)
+	return r.samePlan(ctx)
+}
+
+// send runs the stages.
+func (r *run) send(ctx context.Context) error {
+	if r.opt.Spec.Load != nil {
+		return r.load(ctx)
+	}
+	return r.execute(ctx)
+}
+
 // Target is the target as far as it is known without a survey, for refusals.
 func Target(s *spec.Spec) result.Target {
 	return result.Target{Kind: string(s.Target.Kind), URI: s.Target.URI, Name: s.Target.URI, Transport: string(s.Target.Transport), Tool: s.Tool}
 }
 
-var errScanTimeout = errors.New("the scan took longer than --scan-timeout")
+var errScanTimeout = errors.New("the run took longer than its limit")
 
 // agentWait is how long a run waits for its agents unless it is told otherwise.
 const agentWait = 5 * time.Second
@@ -269,7 +297,7 @@ func (r *run) explain(ctx context.Context, err error) error {
 	case err == nil || cause == nil:
 		return err
 	case errors.Is(cause, errScanTimeout):
-		return &Stopped{Budget: true, Reason: fmt.Sprintf("the scan exceeded --scan-timeout %v in %s; raise it, or lower --requests or --timeout", r.opt.Spec.ScanTimeout, r.at)}
+		return &Stopped{Budget: true, Reason: fmt.Sprintf("the run exceeded --%s %v in %s; raise it, or ask for less", r.opt.Spec.TimeoutFlag(), r.opt.Spec.ScanTimeout, r.at)}
 	default:
 		return cause
 	}

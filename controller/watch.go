@@ -42,6 +42,7 @@ type watch struct {
 	live  *guard.Live
 	cost  *guard.Cost
 	pace  pace
+	load  *live // nil: nobody watches a load
 }
 
 // tokens is the usage of a unit.
@@ -52,7 +53,7 @@ type seen struct{ done, errs int64 }
 
 // newWatch watches nothing yet: see follow.
 func newWatch(r *run) *watch {
-	return &watch{observe: r.opt.Observe, meter: r.opt.Meter, began: time.Now(), units: map[string]seen{}, spent: map[string]tokens{}, clean: map[string]bool{}, live: guard.NewLive(r.opt.StopWhen, 0)}
+	return &watch{observe: r.opt.Observe, meter: r.opt.Meter, began: time.Now(), units: map[string]seen{}, spent: map[string]tokens{}, clean: map[string]bool{}, live: guard.NewLive(r.opt.StopWhen, 0), load: newLive(r)}
 }
 
 // follow listens, and ends the run when a condition is met.
@@ -75,6 +76,9 @@ func (w *watch) follow(r *run) error {
 		}
 		return why == nil
 	}))
+	if w.load != nil {
+		w.stops = append(w.stops, every(liveEvery, w.load.show))
+	}
 	if r.opt.Meter != nil {
 		w.stops = append(w.stops, every(time.Second, r.count))
 	}
@@ -126,6 +130,7 @@ func (w *watch) close() {
 
 // begin starts a stage.
 func (w *watch) begin(st *plan.Stage) {
+	w.load.begin(st)
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.event = Event{Phase: st.Phase, Probe: st.Probe, Stage: st.Name, Total: st.Operations()}
@@ -143,6 +148,7 @@ func (w *watch) show() {
 
 // progress takes a sample in.
 func (w *watch) progress(p wire.Progress) {
+	w.load.add(&p)
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	now := time.Since(w.began)

@@ -170,12 +170,15 @@ type Result struct {
 	Released string `json:"released_by,omitempty"`
 	Start    *Start `json:"start,omitempty"` // of a share of a gang
 
-	Calls     int64             `json:"calls"` // everything sent to the target, controls and warm-up included
-	Elapsed   time.Duration     `json:"elapsed"`
-	Busy      time.Duration     `json:"busy"` // a call in flight or a deliberate wait; 0 on a virtual clock
-	Tally     *metrics.Tally    `json:"tally,omitempty"`
-	Periods   []metrics.Period  `json:"periods,omitempty"` // of Load.Period each, from the start
-	Steps     []StepTally       `json:"steps,omitempty"`   // of a workload
+	Calls   int64          `json:"calls"` // everything sent to the target, controls and warm-up included
+	Elapsed time.Duration  `json:"elapsed"`
+	Busy    time.Duration  `json:"busy"` // a call in flight or a deliberate wait; 0 on a virtual clock
+	Tally   *metrics.Tally `json:"tally,omitempty"`
+	// Periods of the load from its start, of Period each: Load.Period, or that doubled
+	// until there are at most MaxPeriods.
+	Periods   []metrics.Period  `json:"periods,omitempty"`
+	Period    time.Duration     `json:"period,omitempty"`
+	Steps     []StepTally       `json:"steps,omitempty"` // of a workload
 	Sessions  Sessions          `json:"sessions,omitzero"`
 	Behavior  *metrics.Behavior `json:"behavior,omitempty"`
 	Survey    *Survey           `json:"survey,omitempty"`
@@ -202,6 +205,9 @@ type StepTally struct {
 	Latency  metrics.Dist   `json:"latency"` // successes, µs
 }
 
+// MaxPeriods bounds the periods of a result, which travels in one message.
+const MaxPeriods = 300
+
 // ByLease is Released of a result that the end of a lease has cut.
 const ByLease = "lease"
 
@@ -219,6 +225,10 @@ type Sample struct {
 	// TokensIn and TokensOut are the reported usage, for the budget of money.
 	TokensIn  int64 `json:"tokens_in,omitempty"`
 	TokensOut int64 `json:"tokens_out,omitempty"`
+	// Dropped are arrivals of an open loop that were not sent, InFlight the calls that
+	// are open at the moment.
+	Dropped  int64 `json:"dropped,omitempty"`
+	InFlight int64 `json:"in_flight,omitempty"`
 }
 
 // Failure says why a unit could not be worked: the target could not be

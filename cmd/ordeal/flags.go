@@ -39,9 +39,7 @@ func (f *scanFlags) bind(fs *pflag.FlagSet) {
 	fs.SortFlags = false // help lists them in this order: what, how much, faults, reach, output
 	f.spec = spec.Default()
 	s := &f.spec
-	fs.StringVarP(&f.file, "file", "f", "", "read settings from a scan.yaml; flags win")
-	fs.StringVar(&s.Tool, "tool", "", "tool to call (default: the first known to be read-only)")
-	fs.StringVar(&f.toolArgs, "tool-args", "", "its arguments, a JSON object (default: synthesized from its schema)")
+	f.bindTool(fs, "scan.yaml")
 	fs.StringVar(&f.probes, "probes", "all", "comma list of "+strings.Join(spec.AllProbes, ", "))
 	fs.StringVar(&f.phases, "phases", "all", "comma list of "+strings.Join(spec.AllPhases, ", "))
 	fs.IntVar(&s.Requests, "requests", 0, "requests per probe and per level (default 100; 5 for LLM targets)")
@@ -64,6 +62,22 @@ func (f *scanFlags) bind(fs *pflag.FlagSet) {
 	fs.StringVar(&s.VerifyCount, "verify-count", "", "dotted path to the list of entries in its answer (default: the only list)")
 	fs.IntVar(&s.ContractTools, "contract-tools", s.ContractTools, "how many tools get malformed calls")
 	fs.IntVar(&s.ContractCases, "contract-cases", s.ContractCases, "malformed calls per tool at most")
+	f.bindReach(fs)
+	fs.StringVar(&s.Policy, "policy", "", "policy file (default: built in; see ordeal policy)")
+	f.bindFleet(fs)
+	f.bindOutput(fs)
+}
+
+// bindTool defines what to call.
+func (f *scanFlags) bindTool(fs *pflag.FlagSet, file string) {
+	fs.StringVarP(&f.file, "file", "f", "", "read settings from a "+file+"; flags win")
+	fs.StringVar(&f.spec.Tool, "tool", "", "tool to call (default: the first known to be read-only)")
+	fs.StringVar(&f.toolArgs, "tool-args", "", "its arguments, a JSON object (default: synthesized from its schema)")
+}
+
+// bindReach defines how to reach the target, and what it costs.
+func (f *scanFlags) bindReach(fs *pflag.FlagSet) {
+	s := &f.spec
 	fs.StringArrayVar(&f.headers, "header", nil, "HTTP header 'Name: value', repeatable; $VAR and ${env:VAR} are resolved by the agent")
 	fs.StringArrayVar(&f.env, "env", nil, "environment NAME=value of a stdio server, repeatable")
 	fs.StringVar(&s.Target.Endpoint, "base-url", "", "endpoint of an openai: or anthropic: compatible server")
@@ -73,9 +87,14 @@ func (f *scanFlags) bind(fs *pflag.FlagSet) {
 	fs.Float64Var(&s.PriceIn, "price-in", 0, "USD per million input tokens")
 	fs.Float64Var(&s.PriceOut, "price-out", 0, "USD per million output tokens")
 	fs.StringVar(&s.PriceFile, "price-file", "", "YAML or JSON file of prices by model")
-	fs.StringVar(&s.Policy, "policy", "", "policy file (default: built in; see ordeal policy)")
-	fs.IntVar(&s.Agents, "agents", s.Agents, "in-process agents")
+}
+
+func (f *scanFlags) bindFleet(fs *pflag.FlagSet) {
+	fs.IntVar(&f.spec.Agents, "agents", f.spec.Agents, "in-process agents")
 	f.fleet.bind(fs)
+}
+
+func (f *scanFlags) bindOutput(fs *pflag.FlagSet) {
 	fs.StringVar(&f.jsonOut, "json-out", "", "write the result document to this file")
 	fs.BoolVar(&f.json, "json", false, "print the result document on stdout instead of the scorecard")
 	fs.BoolVar(&f.quiet, "quiet", false, "print the verdict line only")
@@ -84,22 +103,11 @@ func (f *scanFlags) bind(fs *pflag.FlagSet) {
 
 // fill merges scan.yaml under the flags and returns the validated spec.
 func (f *scanFlags) fill(cmd *cobra.Command, args []string) (*spec.Spec, error) {
-	if len(args) > 0 {
-		f.spec.TargetText = args[0]
-	}
-	if f.file != "" {
-		if err := f.readFile(cmd.Flags()); err != nil {
-			return nil, err
-		}
-	}
-	if f.spec.TargetText == "" {
-		return nil, fmt.Errorf("no target: write %s TARGET (a URL, a quoted command, mock:PROFILE, openai:MODEL, anthropic:MODEL)", cmd.CommandPath())
+	if err := f.gather(cmd, args); err != nil {
+		return nil, err
 	}
 	s := &f.spec
 	s.Probes, s.Phases = list(f.probes, spec.AllProbes), list(f.phases, spec.AllPhases)
-	if f.toolArgs != "" {
-		s.ToolArgs = json.RawMessage(f.toolArgs)
-	}
 	if f.verifyArgs != "" {
 		s.VerifyArgs = json.RawMessage(f.verifyArgs)
 	}
@@ -107,6 +115,25 @@ func (f *scanFlags) fill(cmd *cobra.Command, args []string) (*spec.Spec, error) 
 		return nil, errors.New("--requests is 0: want at least 1")
 	}
 	return s, errors.Join(f.reach(), s.Validate())
+}
+
+// gather takes in the target and the settings of a file.
+func (f *scanFlags) gather(cmd *cobra.Command, args []string) error {
+	if len(args) > 0 {
+		f.spec.TargetText = args[0]
+	}
+	if f.file != "" {
+		if err := f.readFile(cmd.Flags()); err != nil {
+			return err
+		}
+	}
+	if f.spec.TargetText == "" {
+		return fmt.Errorf("no target: write %s TARGET (a URL, a quoted command, mock:PROFILE, openai:MODEL, anthropic:MODEL)", cmd.CommandPath())
+	}
+	if f.toolArgs != "" {
+		f.spec.ToolArgs = json.RawMessage(f.toolArgs)
+	}
+	return nil
 }
 
 // readFile sets every flag that the command line left alone.

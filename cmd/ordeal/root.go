@@ -53,7 +53,7 @@ partial).`,
 	}
 	root.SetOut(streams.Out)
 	root.SetErr(streams.Err)
-	root.AddCommand(newScanCmd(streams), newCICmd(streams), newRunsCmd(streams), newAgentCmd(streams), newAgentsCmd(streams), newPolicyCmd(streams), newReportCmd(streams))
+	root.AddCommand(newScanCmd(streams), newLoadCmd(streams), newCICmd(streams), newRunsCmd(streams), newAgentCmd(streams), newAgentsCmd(streams), newPolicyCmd(streams), newReportCmd(streams))
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		hint := "see " + cmd.CommandPath() + " --help"
 		if cmd.Flags().NArg() > 1 || strings.Contains(err.Error(), "shorthand") {

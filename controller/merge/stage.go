@@ -31,6 +31,7 @@ func (s *Stage) add(r *wire.Result) {
 	}
 	s.addGenerator(&r.Generator)
 	s.addTally(r)
+	s.addCourse(r)
 	if r.Behavior != nil {
 		if s.Behavior == nil {
 			s.Behavior = &metrics.Behavior{}

@@ -47,8 +47,9 @@ type Stage struct {
 	Groups map[string]*Share      // by value of the label; nil without Merger.By
 	Agents map[string]*AgentTally // by id, at most MaxAgents and Other
 
-	generators map[string]*Withheld // agents that measured something, saturated or not
-	times      *times
+	clean, aside Course               // see Course
+	generators   map[string]*Withheld // agents that measured something, saturated or not
+	times        *times
 }
 
 // MaxFailures bounds the failures a stage keeps in words.

@@ -117,7 +117,7 @@ func checkDocument(doc *result.Document) error {
 	}
 	for i, p := range doc.Probes {
 		if !slices.ContainsFunc(phaseTitles, func(t phaseTitle) bool { return t.name == p.Phase }) {
-			errs = append(errs, fmt.Errorf("probes[%d].phase is %q: want baseline, chaos or behavior", i, p.Phase))
+			errs = append(errs, fmt.Errorf("probes[%d].phase is %q: want baseline, chaos, behavior or load", i, p.Phase))
 		}
 		for j, f := range p.Findings {
 			if _, ok := severityLeads[f.Severity]; !ok {

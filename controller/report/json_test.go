@@ -39,7 +39,7 @@ func TestParseJSONErrors(t *testing.T) {
 		{"WrongType", replaced(`"calls": 291`, `"calls": "many"`), "run.calls is string, want int64"},
 		{"UnknownStatus", replaced(`"status": "fail"`, `"status": "failed"`), `result: checks[0].status is "failed": want pass, unproven, fail, undecided or n/a`},
 		{"UnknownDirection", replaced(`"direction": "max"`, `"direction": "up"`), `result: checks[0].direction is "up": want max or min`},
-		{"UnknownPhase", replaced(`"phase": "baseline"`, `"phase": "warm"`), `result: probes[0].phase is "warm": want baseline, chaos or behavior`},
+		{"UnknownPhase", replaced(`"phase": "baseline"`, `"phase": "warm"`), `result: probes[0].phase is "warm": want baseline, chaos, behavior or load`},
 		{"UnknownSeverity", replaced(`"severity": "critical"`, `"severity": "bad"`), `result: probes[3].findings[0].severity is "bad": want critical, warning or info`},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

@@ -126,6 +126,7 @@ var phaseTitles = []phaseTitle{
 	{"baseline", "Phase 1  baseline"},
 	{"chaos", "Phase 2  chaos (fault injection)"},
 	{"behavior", "Phase 3  behavior analysis"},
+	{"load", "Load"},
 }
 
 func (s *sheet) phases(r *reading) {

@@ -26,6 +26,12 @@ func (s *Spec) JSON() (json.RawMessage, error) {
 	} {
 		fields[key] = d.String()
 	}
+	if l, ok := fields["load"].(map[string]any); ok {
+		for key, d := range map[string]time.Duration{"duration": s.Load.Duration, "warmup_time": s.Load.WarmupTime, "think": s.Load.Think} {
+			l[key] = d.String()
+		}
+		delete(l, "profile") // as written in stages
+	}
 	var headers, env []string
 	for _, h := range s.Target.Headers {
 		headers = append(headers, h.Name)

@@ -52,6 +52,8 @@ type Spec struct {
 	PriceOut  float64 `json:"price_out,omitempty"`
 	PriceFile string  `json:"price_file,omitempty"`
 
+	Load *Load `json:"load,omitempty"` // of a load test, which has no probes
+
 	Policy string `json:"policy,omitempty"` // file; empty = built in
 	Agents int    `json:"agents"`
 }
@@ -67,8 +69,8 @@ func PhaseOf(probe string) string {
 	switch probe {
 	case "fault":
 		return "chaos"
-	case "behavior":
-		return "behavior"
+	case "behavior", "load":
+		return probe
 	}
 	return "baseline"
 }

@@ -24,6 +24,9 @@ func (s *Spec) Validate() error {
 		}
 	}
 	add(s.resolveTarget())
+	if s.Load != nil {
+		add(s.fillLoad())
+	}
 	if s.Requests == 0 {
 		s.Requests = DefaultRequests(s.Target.Kind)
 	}
@@ -33,7 +36,9 @@ func (s *Spec) Validate() error {
 	s.MilliRate = int64(math.Round(s.Rate * 1000))
 	s.FaultRatePPB = int64(math.Round(s.FaultRate * ppb))
 	s.Target.Timeout, s.Target.Seed = s.Timeout, s.Seed
-	add(s.checkNames())
+	if s.Load == nil {
+		add(s.checkNames())
+	}
 	add(s.checkNumbers())
 	add(s.checkReach())
 	add(s.checkArgs())
@@ -66,7 +71,7 @@ func (s *Spec) resolveTarget() error {
 	}
 	set := s.Target
 	set.Kind, set.URI, set.Profile, set.Transport = t.Kind, t.URI, t.Profile, t.Transport
-	set.Command, set.Model = t.Command, t.Model
+	set.Command, set.Model, set.Method = t.Command, t.Model, t.Method
 	if t.Endpoint != "" {
 		if set.Endpoint != "" && set.Endpoint != t.Endpoint {
 			return fmt.Errorf("--base-url is for openai: and anthropic: targets, not for %s", t.URI)
@@ -104,13 +109,13 @@ func (s *Spec) checkNumbers() error {
 		}
 	}
 	must(s.Requests >= 1 && s.Requests <= 1e9, "--requests is %d: want 1 to 1000000000", s.Requests)
-	must(s.Concurrency >= 1 && s.Concurrency <= 4096, "--concurrency is %d: want 1 to 4096", s.Concurrency)
-	must(s.Rate >= 0 && s.Rate <= 1e6, "--rate is %g: want 0 (closed loop) to 1000000 calls/s", s.Rate)
-	must(s.Rate == 0 || s.MilliRate > 0, "--rate is %g: the lowest rate is 0.001 calls/s", s.Rate)
+	must(s.Load != nil || s.Concurrency >= 1 && s.Concurrency <= 4096, "--concurrency is %d: want 1 to 4096", s.Concurrency)
+	must(s.Load != nil || s.Rate >= 0 && s.Rate <= 1e6, "--rate is %g: want 0 (closed loop) to 1000000 calls/s", s.Rate)
+	must(s.Load != nil || s.Rate == 0 || s.MilliRate > 0, "--rate is %g: the lowest rate is 0.001 calls/s", s.Rate)
 	must(s.MaxInFlight >= 1 && s.MaxInFlight <= 1e6, "--max-in-flight is %d: want 1 to 1000000", s.MaxInFlight)
 	must(s.Warmup >= 0 && s.Warmup <= 1e6, "--warmup is %d: want 0 to 1000000", s.Warmup)
 	must(s.Timeout > 0, "--timeout is %v: want more than 0", s.Timeout)
-	must(s.ScanTimeout > 0, "--scan-timeout is %v: want more than 0", s.ScanTimeout)
+	must(s.ScanTimeout > 0, "--%s is %v: want more than 0", s.TimeoutFlag(), s.ScanTimeout)
 	must(s.Target.StartTimeout > 0, "--start-timeout is %v: want more than 0", s.Target.StartTimeout)
 	must(s.LevelDuration >= 0, "--level-duration is %v: want 0 (by count) or more", s.LevelDuration)
 	must(s.FaultRate >= 0 && s.FaultRatePPB < ppb, "--fault-rate is %g: want a probability from 0 to below 1 (at 1 every attempt is faulted and nothing could recover)", s.FaultRate)
@@ -129,7 +134,7 @@ func (s *Spec) checkNumbers() error {
 // checkReach refuses what the chosen transport would silently ignore.
 func (s *Spec) checkReach() error {
 	t := &s.Target
-	overHTTP := t.Transport == wire.StreamableHTTP || t.Transport == wire.SSE || isModel(t.Kind)
+	overHTTP := t.Transport == wire.StreamableHTTP || t.Transport == wire.SSE || toolless(t.Kind)
 	switch {
 	case t.Kind == "":
 		return nil // reported by resolveTarget
@@ -145,8 +150,12 @@ func (s *Spec) checkReach() error {
 		return fmt.Errorf("--env is for stdio servers, not for %s: use --header", t.URI)
 	case t.Endpoint != "" && !overHTTP:
 		return fmt.Errorf("--base-url is for openai: and anthropic: targets, not for %s", t.URI)
-	case s.Tool != "" && isModel(t.Kind):
+	case t.Body != "" && t.Method != "POST":
+		return fmt.Errorf("--body is for http-post: targets, not for %s", t.URI)
+	case s.Tool != "" && toolless(t.Kind):
 		return fmt.Errorf("--tool is for mcp and mock targets, not for %s", t.URI)
+	case s.ToolArgs != nil && t.Kind == wire.HTTP:
+		return fmt.Errorf("--tool-args is for mcp and mock targets, not for %s: use --body", t.URI)
 	case s.ToolArgs != nil && isModel(t.Kind):
 		return fmt.Errorf("--tool-args is for mcp and mock targets, not for %s: use --prompt", t.URI)
 	}
@@ -159,7 +168,7 @@ func (s *Spec) checkArgs() error {
 	var problems []error
 	if s.ToolArgs != nil {
 		problems = append(problems, object("--tool-args", s.ToolArgs))
-		if s.Tool == "" && !isModel(s.Target.Kind) {
+		if s.Tool == "" && !toolless(s.Target.Kind) {
 			problems = append(problems, errors.New("--tool-args needs --tool: name the tool the arguments are for"))
 		}
 	}
