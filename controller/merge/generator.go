@@ -32,6 +32,7 @@ func (s *Stage) addGenerator(g *wire.Generator) {
 	into := &s.Generator
 	into.CPUMilli = max(into.CPUMilli, g.CPUMilli)
 	into.GCPauseUS = max(into.GCPauseUS, g.GCPauseUS)
+	into.Short = max(into.Short, g.Short)
 	into.Lag.Merge(&g.Lag)
 }
 

@@ -73,21 +73,21 @@ func ParseStages(text string) (ramps []wire.Ramp, open bool, err error) {
 	if len(parts) > maxStages {
 		return nil, false, fmt.Errorf("--stages has %d stages: want at most %d", len(parts), maxStages)
 	}
-	level := int64(0)
+	level, told := int64(0), false
 	for i, part := range parts {
 		r, rate, err := parseStage(strings.TrimSpace(part), level)
 		if err != nil {
 			return nil, false, fmt.Errorf("--stages: stage %d, %.40q: %w; want for example 30s:10,2m:200,30s:0 in callers, or 30s:=50/s in arrivals per second", i+1, part, err)
 		}
-		if i > 0 && rate != open && r.To != 0 {
-			return nil, false, fmt.Errorf("--stages: stage %d, %.40q: callers and arrivals per second (/s) cannot be mixed", i+1, part)
-		}
-		if i == 0 || r.To != 0 {
-			open = open || rate
+		if r.To != 0 || rate { // 0 is either
+			if told && rate != open {
+				return nil, false, fmt.Errorf("--stages: stage %d, %.40q: callers and arrivals per second (/s) cannot be mixed", i+1, part)
+			}
+			open, told = rate, true
 		}
 		ramps, level = append(ramps, r), r.To
 	}
-	if open { // stages without /s that say 0, before the first with one, are rates too
+	if open {
 		return ramps, true, peakWithin(ramps, 1e9)
 	}
 	return ramps, false, peakWithin(ramps, maxCallers)
