@@ -2,6 +2,7 @@ package main
 
 import (
 	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -26,12 +27,11 @@ func invocation(cmd *cobra.Command, s *spec.Spec) []string {
 	cmd.Flags().VisitAll(func(f *pflag.Flag) {
 		switch {
 		case !f.Changed:
-		case f.Name == "file" || f.Name == "json-out":
+		case slices.Contains(notRepeated, f.Name):
 		case f.Name == "header":
 			add(f.Name, masked(f, ": ")...)
 		case f.Name == "env":
 			add(f.Name, masked(f, "=")...)
-		case f.Name == "metrics-addr":
 		case f.Name == "select" || f.Name == "stop-when":
 			add(f.Name, f.Value.(pflag.SliceValue).GetSlice()...)
 		case f.Name == "token":
@@ -53,6 +53,9 @@ func invocation(cmd *cobra.Command, s *spec.Spec) []string {
 	})
 	return words
 }
+
+// notRepeated are flags that say where settings came from and where results go.
+var notRepeated = []string{"file", "json-out", "html", "report-out", "hdr-log", "hgrm", "csv", "json-lines", "metrics-addr"}
 
 // masked keeps the names of repeatable NAME sep VALUE flags, and the values that
 // are references.
