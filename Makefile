@@ -1,7 +1,7 @@
 # The two commands that matter: `go run ./cmd/ordeal scan mock:degraded` and
 # `make test`. Everything else is for whoever changes the code.
 
-.PHONY: build test peers vet lint fuzz bench golden deploy kube-e2e faults
+.PHONY: build test peers vet lint fuzz bench golden deploy kube-e2e faults bench-peers
 
 build:
 	go build -o bin/ ./cmd/...
@@ -31,6 +31,10 @@ bench:
 # Every fault of a fleet at its full length and number: half an hour.
 faults:
 	ORDEAL_FAULTS=full go test ./cmd/ordeal -run TestFault -timeout 90m -v
+
+# Beside other load generators: a quarter of an hour. BENCH_PEERS has flags for it.
+bench-peers:
+	./hack/bench-peers/run.sh $(BENCH_PEERS)
 
 # Manifests, dashboards and alerts; a real control plane, ten minutes to build.
 deploy:

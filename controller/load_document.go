@@ -95,7 +95,7 @@ func (r *run) loadText() string {
 	if s.Load == nil {
 		return fmt.Sprintf("requests=%d concurrency=%d rate=%g level_duration=%v timeout=%v", s.Requests, s.Concurrency, s.Rate, s.LevelDuration, s.Timeout)
 	}
-	raw, err := json.Marshal(s.Load)
+	raw, err := json.Marshal(s.Load.Shown())
 	if err != nil {
 		panic(fmt.Sprintf("controller: a validated load cannot be encoded: %v", err))
 	}

@@ -31,15 +31,20 @@ type Step struct {
 	Tool string `json:"tool,omitempty"`
 	// Args may hold ${...}: a feeder's column, a generator, or what an earlier step
 	// extracted. A string that is nothing but one keeps the type of its value.
-	Args    json.RawMessage   `json:"args,omitempty"`
-	Extract map[string]string `json:"extract,omitempty"` // variable → JSON pointer into the answer
-	Think   time.Duration     `json:"think,omitempty"`   // before the next step
+	// For a language model they are {"prompt": ..., "max_tokens": ...}, the second
+	// optional; over plain HTTP they are the body, a text body being a JSON string.
+	Args json.RawMessage `json:"args,omitempty"`
+	// Extract names variables, and where in the answer each is: a JSON pointer, or
+	// "text:" and a regular expression.
+	Extract map[string]string `json:"extract,omitempty"`
+	Think   time.Duration     `json:"think,omitempty"` // before the next step
 }
 
-// Feeder is a table of values that operations take rows of.
+// Feeder is a table of values. An operation takes one row of it.
 type Feeder struct {
 	Name    string              `json:"name"`
 	Columns []string            `json:"columns"`
-	Rows    [][]json.RawMessage `json:"rows"`
-	Order   string              `json:"order,omitempty"` // sequential (default), random
+	Rows    [][]json.RawMessage `json:"rows,omitempty"`
+	Order   string              `json:"order,omitempty"`  // sequential (default), random
+	Digest  string              `json:"digest,omitempty"` // stands for the rows in a report
 }

@@ -102,14 +102,14 @@ type Check struct {
 	Metric      string            `json:"metric"`    // probe.metric
 	Direction   string            `json:"direction"` // max or min
 	Limit       float64           `json:"limit"`
-	Unit        string            `json:"unit"` // ms, rate, $, count, x
+	Unit        string            `json:"unit"` // ms, rate, $, count, x, /s
 	Observed    *float64          `json:"observed"`
 	N           int64             `json:"n"`
 	Interval    *metrics.Interval `json:"interval"`
 	Status      Status            `json:"status"`
 	Score       *float64          `json:"score"` // 0..100; null when n/a
 	Reason      string            `json:"reason"`
-	LimitSource string            `json:"limit_source"` // policy, recovery_floor, recovery_ideal
+	LimitSource string            `json:"limit_source"` // policy, recovery_floor, recovery_ideal, slo, load
 }
 
 // Dimension is one row of the score breakdown.

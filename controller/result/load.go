@@ -95,6 +95,7 @@ type LoadStep struct {
 	P95       metrics.Measured `json:"p95_s"`
 	P99       metrics.Measured `json:"p99_s"`
 	ErrorRate metrics.Measured `json:"error_rate"`
+	Histogram *Histogram       `json:"histogram,omitempty"` // of a step's successes
 }
 
 // Knee is the highest load that meets the SLO.

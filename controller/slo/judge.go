@@ -3,6 +3,7 @@ package slo
 import (
 	"fmt"
 	"math"
+	"strings"
 	"time"
 
 	"ordeal/controller/result"
@@ -24,7 +25,7 @@ func Judge(objectives []Objective, t *metrics.Tally) []result.Check {
 }
 
 func (o Objective) judge(t *metrics.Tally) result.Check {
-	c := result.Check{Key: o.Metric, Metric: "load." + o.Metric, Direction: "max", Limit: o.Limit, Unit: "rate", Status: result.NA, LimitSource: "slo"}
+	c := result.Check{Key: o.Metric, Metric: "load." + strings.ReplaceAll(o.Metric, ".", "_"), Direction: "max", Limit: o.Limit, Unit: "rate", Status: result.NA, LimitSource: "slo"}
 	observed, n, iv := o.rateOf(t)
 	if o.Quantile > 0 {
 		c.Unit = "ms"

@@ -1,6 +1,8 @@
 package spec
 
 import (
+	"crypto/sha256"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"math"
@@ -139,6 +141,28 @@ func parseStage(text string, before int64) (r wire.Ramp, rate bool, err error) {
 	return r, rate, nil
 }
 
+// Shown is the load as a report shows it: the rows of feeders, which may be
+// credentials of users, stay out, and a digest of them tells two apart.
+func (l *Load) Shown() *Load {
+	if l == nil || l.Workload == nil {
+		return l
+	}
+	shown, mix := *l, *l.Workload
+	mix.Feeders = nil
+	for _, f := range l.Workload.Feeders {
+		raw, err := json.Marshal(f.Rows)
+		if err != nil {
+			panic("spec: rows of a feeder that were read: " + err.Error())
+		}
+		sum := sha256.Sum256(raw)
+		f.Digest = fmt.Sprintf("%d rows, sha256 %x", len(f.Rows), sum[:8])
+		f.Rows = nil
+		mix.Feeders = append(mix.Feeders, f)
+	}
+	shown.Workload = &mix
+	return &shown
+}
+
 // Length of the load, 0 when a number of requests ends it.
 func (l *Load) Length() (d time.Duration) {
 	if l.Requests > 0 {
@@ -230,6 +254,9 @@ func (s *Spec) validateLoad() error {
 	must(l.WarmupTime < 0 || l.Length() == 0 || l.WarmupTime < l.Length(), "--warmup-time is %v, the whole load only %v", l.WarmupTime, l.Length())
 	must(l.Processes >= 1 && l.Processes <= 256, "--processes is %d: want 1 to 256", l.Processes)
 	must(l.Processes == 1 || s.Target.Transport == wire.Stdio, "--processes starts several servers of a stdio target, which %s is not", s.Target.URI)
+	if l.Workload != nil {
+		problems = append(problems, WorkloadFits(l.Workload, s.Target.Kind))
+	}
 	if k := l.Knee; k != nil {
 		must(l.SLO != "", "--find-knee needs --slo: say what the load has to meet, such as p95<500ms,error_rate<1%%")
 		must(k.From >= 0.001 && k.From <= k.To && k.To <= 1e6, "--knee-from is %g and --knee-to %g: want 0.001 to 1000000, the first at most the second", k.From, k.To)

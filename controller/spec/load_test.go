@@ -91,7 +91,9 @@ func TestLoadErrors(t *testing.T) {
 		{func(s *Spec) { s.Load.Stages = "1s:1/s,1s:4" }, "cannot be mixed"},
 		{func(s *Spec) { s.Load.Knee = &knee }, "--find-knee needs --slo"},
 		{func(s *Spec) { s.Load.Knee, s.Load.SLO, s.Load.Rate = &knee, "p95<1s", 5 }, "--find-knee chooses the arrival rates itself"},
-		{func(s *Spec) { s.Load.Knee, s.Load.SLO = &Knee{From: 5, To: 1, Precision: 0.1, Confirmations: 1}, "p95<1s" }, "--knee-from is 5 and --knee-to 1"},
+		{func(s *Spec) {
+			s.Load.Knee, s.Load.SLO = &Knee{From: 5, To: 1, Precision: 0.1, Confirmations: 1}, "p95<1s"
+		}, "--knee-from is 5 and --knee-to 1"},
 		{func(s *Spec) { s.Load.SLO = "p95" }, "--slo: objective \"p95\": has no <"},
 		{func(s *Spec) { s.Load.Poisson = true }, "--arrivals poisson is for an open loop"},
 		{func(s *Spec) { s.Load.Think, s.Load.Rate = time.Second, 5 }, "--think is for callers"},
@@ -122,4 +124,24 @@ func FuzzParseStages(f *testing.F) {
 			last = r.To
 		}
 	})
+}
+
+// TestRowsStayOutOfReports: rows of a feeder may be credentials.
+func TestRowsStayOutOfReports(t *testing.T) {
+	open := func(string) ([]byte, error) { return []byte("name,password\nanna,hunter2\n"), nil }
+	w, err := ParseWorkload("mix.yaml", []byte("feeders:\n  users: {file: users.csv}\ntools:\n  - {tool: login, args: {user: \"${users.name}\", pass: \"${users.password}\"}}\n"), open)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := loadSpec(func(s *Spec) { s.Load.Workload = w })
+	if err := s.Validate(); err != nil {
+		t.Fatal(err)
+	}
+	raw, err := s.JSON()
+	if err != nil || strings.Contains(string(raw), "hunter2") || !strings.Contains(string(raw), "1 rows, sha256 ") {
+		t.Errorf("%v: %s", err, raw)
+	}
+	if len(w.Feeders[0].Rows) != 1 {
+		t.Error("the rows are gone from the workload itself")
+	}
 }

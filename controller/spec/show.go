@@ -10,7 +10,9 @@ import (
 // JSON is the spec as a report shows it: durations as text, and of headers and
 // environment variables the names only.
 func (s *Spec) JSON() (json.RawMessage, error) {
-	raw, err := json.Marshal(s)
+	shown := *s
+	shown.Load = s.Load.Shown()
+	raw, err := json.Marshal(&shown)
 	if err != nil {
 		return nil, fmt.Errorf("encode spec: %w", err)
 	}

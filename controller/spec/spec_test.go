@@ -28,6 +28,8 @@ func TestParseTarget(t *testing.T) {
 			Command: []string{"npx", "-y", "a b", `c\d`, "e f"}}},
 		{"https://u:p@h/mcp?key=S3&mode=a", wire.Target{Kind: wire.MCP, URI: "https://REDACTED@h/mcp?key=REDACTED&mode=REDACTED",
 			Transport: wire.StreamableHTTP, Endpoint: "https://u:p@h/mcp?key=S3&mode=a"}},
+		{"http-get:http://h:1/a?b=c", wire.Target{Kind: wire.HTTP, URI: "http-get:http://h:1/a?b=REDACTED", Method: "GET", Endpoint: "http://h:1/a?b=c"}},
+		{"http-post:https://u:p@h/a", wire.Target{Kind: wire.HTTP, URI: "http-post:https://REDACTED@h/a", Method: "POST", Endpoint: "https://u:p@h/a"}},
 	}
 	for _, tt := range tests {
 		got, err := ParseTarget(tt.text)
@@ -51,6 +53,11 @@ func TestParseTargetErrors(t *testing.T) {
 		{`npx "a`, "unclosed double quote"},
 		{"https:///mcp", "has no host"},
 		{"http://user:s3cret@[bad", "not a valid URL"},
+		{"http-get:", "write http-get:http://HOST/PATH"},
+		{"http-post:h/s3cret", "write http-post:http://HOST/PATH"},
+		{"http-post:ftp://h/x", "write http-post:http://HOST/PATH"},
+		{"http-get:https:///x", "has no host"},
+		{"http-post:http://user:s3cret@[bad", "not a valid URL"},
 	}
 	for _, tt := range tests {
 		_, err := ParseTarget(tt.text)
@@ -121,6 +128,11 @@ func TestValidateRefuses(t *testing.T) {
 		{"BaseURLForURL", func(s *Spec) { s.TargetText, s.Target.Endpoint = "http://h/mcp", "http://other" }, "--base-url is for openai: and anthropic:"},
 		{"KeyForServer", func(s *Spec) { s.TargetText, s.Target.APIKey = "./server", "k" }, "--api-key is for openai: and anthropic:"},
 		{"ToolArgsForLLM", func(s *Spec) { s.TargetText, s.ToolArgs = "openai:m", []byte(`{}`) }, "--tool-args is for mcp and mock"},
+		{"ToolForHTTP", func(s *Spec) { s.TargetText, s.Tool = "http-get:http://h", "x" }, "--tool is for mcp and mock"},
+		{"ToolArgsForHTTP", func(s *Spec) { s.TargetText, s.ToolArgs = "http-post:http://h", []byte(`{}`) }, "use --body"},
+		{"BodyOfAGet", func(s *Spec) { s.TargetText, s.Target.Body = "http-get:http://h", "x" }, "--body is for http-post"},
+		{"BodyForMCP", func(s *Spec) { s.TargetText, s.Target.Body = "http://h/mcp", "x" }, "--body is for http-post"},
+		{"BaseURLForHTTP", func(s *Spec) { s.TargetText, s.Target.Endpoint = "http-get:http://h", "http://other" }, "--base-url is for openai"},
 		{"BehaviorAlone", func(s *Spec) { s.Probes = []string{"behavior"} }, "add fault to --probes"},
 		{"BehaviorWithoutChaos", func(s *Spec) { s.Phases = []string{"baseline", "behavior"} }, "chaos to --phases"},
 	}
@@ -133,6 +145,18 @@ func TestValidateRefuses(t *testing.T) {
 				t.Errorf("error %v, want %q", err, r.want)
 			}
 		})
+	}
+}
+
+func TestValidateHTTP(t *testing.T) {
+	s := Default()
+	s.TargetText, s.Target.Body, s.Target.Headers = "http-post:http://u:pw@h/x?k=v", `{"a":1}`, []wire.Header{{Name: "X-A", Value: "$A"}}
+	if err := s.Validate(); err != nil {
+		t.Fatal(err)
+	}
+	want := []string{"http", "POST", "http://u:pw@h/x?k=v", "http-post:http://REDACTED@h/x?k=REDACTED"}
+	if diff := cmp.Diff(want, []string{string(s.Target.Kind), s.Target.Method, s.Target.Endpoint, s.TargetText}); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
 	}
 }
 

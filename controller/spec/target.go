@@ -18,17 +18,22 @@ var MockProfiles = []string{"healthy", "degraded", "failing", "saturating", "blo
 //	http(s)://host/path                   MCP over Streamable HTTP
 //	sse+http(s)://host/path, sse://host   MCP over the deprecated HTTP+SSE
 //	openai:MODEL, anthropic:MODEL         LLM endpoint
+//	http-get:URL, http-post:URL           plain HTTP, of an agent or anything else
 //	stdio://COMMAND, or any other words   MCP over stdio, split like a shell would
 func ParseTarget(text string) (wire.Target, error) {
 	t := wire.Target{URI: text}
 	head, rest, _ := strings.Cut(text, ":")
 	switch {
 	case strings.TrimSpace(text) == "":
-		return t, errors.New("target is empty: give a URL, a command, mock:PROFILE, openai:MODEL or anthropic:MODEL")
+		return t, errors.New("target is empty: give a URL, a command, mock:PROFILE, openai:MODEL, anthropic:MODEL, http-get:URL or http-post:URL")
 	case text == "mock" || head == "mock":
 		return parseMock(t, rest)
 	case head == "openai" || head == "anthropic":
 		return parseModel(t, wire.TargetKind(head), rest)
+	case head == "http-get":
+		return parsePlain(t, "GET", rest)
+	case head == "http-post":
+		return parsePlain(t, "POST", rest)
 	case head == "agent":
 		return t, fmt.Errorf("target %q: agents are tested by a fault proxy, which scan does not do yet", text)
 	case strings.HasPrefix(text, "http://"), strings.HasPrefix(text, "https://"):
@@ -61,18 +66,44 @@ func parseModel(t wire.Target, kind wire.TargetKind, model string) (wire.Target,
 }
 
 func parseURL(t wire.Target, transport wire.Transport, raw string) (wire.Target, error) {
-	u, err := url.Parse(raw)
-	if err != nil {
-		// url.Error repeats the whole text, credentials included.
-		return t, errors.New("target is not a valid URL: check the host, port and percent-encoding")
-	}
-	if u.Host == "" {
-		return t, fmt.Errorf("target URL has no host: write %s://HOST/PATH", u.Scheme)
+	if err := checkURL(raw); err != nil {
+		return t, err
 	}
 	t.Kind, t.Transport, t.Endpoint = wire.MCP, transport, raw
 	t.URI = Display(t.URI)
 	return t, nil
 }
+
+// parsePlain reads the URL of a plain HTTP target. The text is not repeated in an
+// error: it may hold credentials.
+func parsePlain(t wire.Target, method, raw string) (wire.Target, error) {
+	if !strings.HasPrefix(raw, "http://") && !strings.HasPrefix(raw, "https://") {
+		word := "http-" + strings.ToLower(method)
+		return t, fmt.Errorf("target %s: names no URL of its own: write %s:http://HOST/PATH, or https", word, word)
+	}
+	if err := checkURL(raw); err != nil {
+		return t, err
+	}
+	t.Kind, t.Method, t.Endpoint = wire.HTTP, method, raw
+	t.URI = Display(t.URI)
+	return t, nil
+}
+
+func checkURL(raw string) error {
+	u, err := url.Parse(raw)
+	if err != nil {
+		// url.Error repeats the whole text, credentials included.
+		return errors.New("target is not a valid URL: check the host, port and percent-encoding")
+	}
+	if u.Host == "" {
+		return fmt.Errorf("target URL has no host: write %s://HOST/PATH", u.Scheme)
+	}
+	return nil
+}
+
+// toolless reports a target that offers nothing to choose from: its one operation
+// is to ask it.
+func toolless(k wire.TargetKind) bool { return isModel(k) || k == wire.HTTP }
 
 func parseCommand(t wire.Target, line string) (wire.Target, error) {
 	argv, err := words(line)
@@ -93,8 +124,11 @@ func parseCommand(t wire.Target, line string) (wire.Target, error) {
 // since either may be a credential; other targets are returned as they are.
 func Display(raw string) string {
 	prefix := ""
-	if strings.HasPrefix(raw, "sse+") {
-		prefix, raw = "sse+", raw[len("sse+"):]
+	for _, p := range []string{"sse+", "http-get:", "http-post:"} {
+		if rest, ok := strings.CutPrefix(raw, p); ok {
+			prefix, raw = p, rest
+			break
+		}
 	}
 	u, err := url.Parse(raw)
 	if err != nil || u.Host == "" {
