@@ -55,12 +55,13 @@ func (o *Options) validate() error {
 
 // Agent works units until its context ends.
 type Agent struct {
-	bus    *bus.Bus
-	opt    Options
-	clock  clock
-	runs   *runs
-	gauges gauges
-	news   chan struct{} // wakes the heart; holds one
+	bus      *bus.Bus
+	opt      Options
+	instance string // of this process, among those of its name
+	clock    clock
+	runs     *runs
+	gauges   gauges
+	news     chan struct{} // wakes the heart; holds one
 
 	mu       sync.Mutex
 	freed    chan struct{} // not nil while the agent is busy: one unit or share calls a target at a time
@@ -89,14 +90,15 @@ func newAgent(b *bus.Bus, opt Options) *Agent {
 	if opt.Log == nil {
 		opt.Log = func(string) {}
 	}
-	a := &Agent{bus: b, opt: opt, clock: newClock(opt.Skew), news: make(chan struct{}, 1), shares: map[string]*share{}, past: map[string]int64{}, stopped: make(chan struct{})}
+	a := &Agent{bus: b, opt: opt, instance: newInstance(), clock: newClock(opt.Skew), news: make(chan struct{}, 1), shares: map[string]*share{}, past: map[string]int64{}, stopped: make(chan struct{})}
 	a.gauges.metrics = opt.Metrics
 	a.runs = &runs{agent: opt.ID, ask: b.AskLease, watch: &a.gauges, byID: map[string]*run{}}
 	return a
 }
 
 // Run joins the fleet and works until ctx ends. It returns nil then, and an
-// error when it could not join.
+// error when it could not join or stay: *NameTaken when another process bears
+// its name.
 func Run(ctx context.Context, b *bus.Bus, opt Options) error {
 	a := newAgent(b, opt)
 	var told sync.Once
@@ -121,26 +123,48 @@ func Run(ctx context.Context, b *bus.Bus, opt Options) error {
 	return err
 }
 
-// live is the agent's life: it can be reached and is announced before it joins
-// its queues, and takes its leave when all it had in hand is out of it.
+// live is the agent's life: its name is its own as long as it lasts.
 func (a *Agent) live(ctx context.Context, joined func()) error {
+	ctx, yield := context.WithCancelCause(ctx)
+	defer yield(nil)
+	release, err := a.bear(ctx)
+	if err != nil || release == nil {
+		return err
+	}
+	defer release()
 	hangUp, err := a.listen(ctx)
 	if err != nil || hangUp == nil {
 		return err
 	}
+	if err := a.attend(ctx, yield, hangUp, joined); err != nil {
+		return err
+	}
+	var taken *NameTaken
+	if errors.As(context.Cause(ctx), &taken) {
+		return taken
+	}
+	a.leave()
+	return nil
+}
+
+// attend lasts until ctx ends: the agent can be reached and is announced before it
+// joins its queues, and returns when all it had in hand is out of it.
+func (a *Agent) attend(ctx context.Context, yield func(error), hangUp, joined func()) error {
 	beating, stopBeating := context.WithCancel(context.WithoutCancel(ctx))
 	var heart, loops sync.WaitGroup
 	heart.Go(func() { a.heartbeat(beating) })
-	if err = a.pullAll(ctx, &loops, joined); err == nil {
+	heart.Go(func() { a.watchName(ctx, yield) })
+	err := a.pullAll(ctx, &loops, joined)
+	if err == nil {
 		<-ctx.Done()
 	}
+	yield(err)
 	a.drain(&loops)
 	hangUp()
 	stopBeating()
 	heart.Wait()
 	a.closing.Wait()
 	a.runs.close()
-	a.leave()
 	return err
 }
 
@@ -148,7 +172,7 @@ func (a *Agent) live(ctx context.Context, joined func()) error {
 func (a *Agent) pullAll(ctx context.Context, loops *sync.WaitGroup, joined func()) error {
 	queues := make([]*bus.Queue, len(a.opt.Pools))
 	for i, pool := range a.opt.Pools {
-		queue, err := a.join(ctx, wire.QueueName(pool, a.opt.Digest))
+		queue, err := a.join(ctx, a.queueOf(pool))
 		if err != nil || queue == nil {
 			for _, joined := range queues[:i] {
 				joined.Close()
@@ -157,12 +181,14 @@ func (a *Agent) pullAll(ctx context.Context, loops *sync.WaitGroup, joined func(
 		}
 		queues[i] = queue
 	}
-	for _, queue := range queues {
-		loops.Go(func() { a.pull(ctx, queue) })
+	for i, queue := range queues {
+		loops.Go(func() { a.pull(ctx, a.queueOf(a.opt.Pools[i]), queue) })
 	}
 	joined()
 	return nil
 }
+
+func (a *Agent) queueOf(pool string) string { return wire.QueueName(pool, a.opt.Digest) }
 
 // control obeys go, halt, release and quota. It never waits: a halt of one run
 // must not queue behind the targets of another.

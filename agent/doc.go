@@ -4,6 +4,7 @@
 // Who starts whom:
 //
 //	Run ─┬─ heartbeat   announces the agent and renews that; sees to idle runs
+//	     ├─ watchName   leaves when another process bears the agent's name
 //	     ├─ pull        one per pool, one unit at a time: run, store, acknowledge
 //	     │   ├─ claim   renews the claim on the unit until it is out of hand
 //	     │   └─ sample  tells how far the unit is, and what was observed since

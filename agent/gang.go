@@ -119,7 +119,7 @@ func (a *Agent) workShare(state *run, s *share) {
 	defer end()
 	w, err := state.begin(s.ctx)
 	if err != nil {
-		s.failure = &wire.Failure{Class: "cancelled", Message: err.Error()}
+		s.failure = refused(err)
 		a.denied(&s.unit, state, err)
 		return
 	}
@@ -130,6 +130,15 @@ func (a *Agent) workShare(state *run, s *share) {
 	a.made(s.key(), r.Calls)
 	end()
 	a.settleShare(w, s, r)
+}
+
+// refused says why a share may not be begun. A controller that does not answer, since
+// it was cut off a moment ago, may offer it again.
+func refused(err error) *wire.Failure {
+	if errors.Is(err, errNoAnswer) {
+		return &wire.Failure{Class: wire.Busy, Message: err.Error(), Remedy: "see to the connection between the controller and NATS"}
+	}
+	return &wire.Failure{Class: "cancelled", Message: err.Error()}
 }
 
 // settleShare publishes what was measured. A share whose lease ran out is part of

@@ -227,13 +227,14 @@ func TestShareWithoutLeaseIsPartial(t *testing.T) {
 	}
 }
 
-// Nothing of a run that nobody leads is prepared.
+// Nothing of a run that nobody leads is prepared; whoever leads it and was away for
+// a moment may ask again.
 func TestShareWithoutController(t *testing.T) {
 	w := newWorld(t)
 	w.agent(Options{ID: "a1"})
 	u := mockUnit("u1", 10)
 	u.Run = "orphan"
-	if f := w.prepare("a1", u); f == nil || f.Class != "cancelled" || !strings.Contains(f.Message, "no controller") {
+	if f := w.prepare("a1", u); f == nil || f.Class != wire.Busy || !strings.Contains(f.Message, "no controller") {
 		t.Errorf("failure %+v, want that nobody leads the run", f)
 	}
 	w.prepared("a1", mockUnit("u2", 10)) // and it is free again

@@ -18,17 +18,28 @@ const (
 
 var errClosed = errors.New("the connection to NATS is closed")
 
-// listen subscribes to control messages and requests; a server that is not there
-// yet is waited for. hangUp is nil when ctx ended first.
+// listen subscribes to control messages and requests.
 func (a *Agent) listen(ctx context.Context) (hangUp func(), err error) {
-	for ctx.Err() == nil {
+	return a.subscribe(ctx, func() (func(), error) {
 		stopControl, err := a.bus.OnControl(a.control)
-		if err == nil {
-			stopRequests, err := a.bus.OnRequest(a.opt.ID, a.request)
-			if err == nil {
-				return func() { stopRequests(); stopControl() }, nil
-			}
+		if err != nil {
+			return nil, err
+		}
+		stopRequests, err := a.bus.OnRequest(a.opt.ID, a.request)
+		if err != nil {
 			stopControl()
+			return nil, err
+		}
+		return func() { stopRequests(); stopControl() }, nil
+	})
+}
+
+// subscribe waits for a server that is not there yet. stop is nil when ctx ended
+// first.
+func (a *Agent) subscribe(ctx context.Context, on func() (stop func(), err error)) (stop func(), err error) {
+	for ctx.Err() == nil {
+		if stop, err := on(); err == nil {
+			return stop, nil
 		}
 		if a.bus.Closed() {
 			return nil, errClosed
@@ -74,7 +85,7 @@ func (a *Agent) announce(ctx context.Context, cpuMilli int64) error {
 	a.mu.Lock()
 	hand, draining := a.hand, a.draining
 	a.mu.Unlock()
-	return a.bus.Announce(ctx, wire.Hello{V: wire.Version, ID: a.opt.ID, Version: a.opt.Version, Labels: a.opt.Labels,
+	return a.bus.Announce(ctx, wire.Hello{V: wire.Version, ID: a.opt.ID, Instance: a.instance, Version: a.opt.Version, Labels: a.opt.Labels,
 		Pools: a.opt.Pools, Digest: a.opt.Digest, Capacity: a.opt.Capacity, Units: hand.units, Draining: draining,
 		Load: wire.Holding{Run: hand.run, Unit: hand.unit, CPUMilli: cpuMilli, Cores: cores()}})
 }

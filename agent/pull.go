@@ -19,13 +19,17 @@ const (
 
 // pull works the units of one queue, one at a time, while the agent has nothing
 // else in hand.
-func (a *Agent) pull(ctx context.Context, queue *bus.Queue) {
+func (a *Agent) pull(ctx context.Context, name string, queue *bus.Queue) {
 	defer queue.Close()
+	said := reasons{}
 	for a.idle(ctx) {
 		d, err := queue.Next(ctx, pullWait)
 		switch {
 		case err != nil:
-			sleep(ctx, pullAgain) // a malformed unit, or the server is away
+			if a.bus.Connected() && said.news(err.Error(), time.Now()) { // a lost connection is said elsewhere
+				a.opt.Log("queue " + name + ": " + err.Error())
+			}
+			sleep(ctx, pullAgain)
 		case d != nil && !a.take():
 			_ = d.GiveBack(0) // lost, it is handed out again after AckWait
 			a.event(d, wire.Declined, "a share of a gang came first")
@@ -33,6 +37,27 @@ func (a *Agent) pull(ctx context.Context, queue *bus.Queue) {
 			a.serve(d)
 		}
 	}
+}
+
+const (
+	// reasonAgain is how long a reason is not said again.
+	reasonAgain = 10 * time.Minute
+	keptReasons = 64
+)
+
+// reasons are those for which no unit came, with the time at which each was said.
+type reasons map[string]time.Time
+
+// news reports whether a reason is to be said.
+func (r reasons) news(text string, now time.Time) bool {
+	if at, said := r[text]; said && now.Sub(at) < reasonAgain {
+		return false
+	}
+	if len(r) >= keptReasons {
+		clear(r)
+	}
+	r[text] = now
+	return true
 }
 
 // idle waits until the agent has nothing in hand; false once ctx has ended.

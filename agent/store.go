@@ -8,6 +8,7 @@ import (
 
 	"ordeal/agent/wire"
 	"ordeal/agent/wire/bus"
+	"ordeal/metrics"
 )
 
 const (
@@ -49,15 +50,33 @@ func (a *Agent) store(w *work, r *wire.Result, shared bool) error {
 	}
 }
 
-// publish tries once.
+// publish tries once. What is too large for the server goes in longer periods,
+// whose sums are the same; a result that is so without them is lost, and says why.
 func (a *Agent) publish(r *wire.Result) error {
 	ctx, cancel := context.WithTimeout(context.Background(), storeWait)
 	defer cancel()
 	err := a.bus.PublishResult(ctx, r)
+	for errors.Is(err, bus.ErrTooLarge) && len(r.Periods) > 1 && r.Period > 0 {
+		r = longer(r)
+		err = a.bus.PublishResult(ctx, r)
+	}
 	if errors.Is(err, bus.ErrTooLarge) {
 		err = a.bus.PublishResult(ctx, unsendable(r, err))
 	}
 	return err
+}
+
+// longer is the same result with each two of its periods as one.
+func longer(r *wire.Result) *wire.Result {
+	out := *r
+	out.Period, out.Periods = 2*r.Period, make([]metrics.Period, (len(r.Periods)+1)/2)
+	for i := range r.Periods {
+		p := &out.Periods[i/2]
+		inFlight, callers := max(p.InFlight, r.Periods[i].InFlight), max(p.Callers, r.Periods[i].Callers)
+		p.Merge(&r.Periods[i])
+		p.InFlight, p.Callers = inFlight, callers // of one agent, at different times
+	}
+	return &out
 }
 
 func (a *Agent) unstored(r *wire.Result, why error) error {

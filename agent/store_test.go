@@ -12,6 +12,7 @@ import (
 	"ordeal/agent/llm/llmtest"
 	"ordeal/agent/wire"
 	"ordeal/agent/wire/bus"
+	"ordeal/metrics"
 )
 
 // limitResults sets how many bytes of results the server keeps; -1 = any number.
@@ -142,6 +143,43 @@ func TestResultBeyondTheServersPayload(t *testing.T) {
 		w.start("r1", "g1")
 		check(t, w.result())
 	})
+}
+
+// Periods of a load are made longer until they fit; their sums stay. Values are kept
+// as they are up to 8,192 of them, so it takes some doubling.
+func TestPeriodsThatDoNotFitAreMadeLonger(t *testing.T) {
+	const limit = 16 << 10
+	w := newWorldOf(t, limit)
+	a := w.bare()
+	r := &wire.Result{V: wire.Version, Run: "r1", Stage: "load", Unit: "u1", Agent: "a1", Incarnation: 1, Final: true, Period: time.Second}
+	for i := range 301 { // 100 KB
+		p := metrics.Period{Sent: 7, InFlight: int64(i), Callers: 2}
+		for v := range int64(200) {
+			p.Latency.Record(1000 + v*v)
+		}
+		r.Periods = append(r.Periods, p)
+	}
+	if err := a.publish(r); err != nil {
+		t.Fatal(err)
+	}
+	got := w.result()
+	var sent, latencies, inFlight int64
+	for i := range got.Periods {
+		p := &got.Periods[i]
+		sent, latencies, inFlight = sent+p.Sent, latencies+p.Latency.N(), max(inFlight, p.InFlight)
+		if p.Callers != 2 {
+			t.Errorf("period %d has %d callers, want 2", i, p.Callers)
+		}
+	}
+	if got.Failure != nil || sent != 301*7 || latencies != 301*200 || inFlight != 300 {
+		t.Errorf("%d sent, %d latencies, %d in flight, failure %+v; want all of it", sent, latencies, inFlight, got.Failure)
+	}
+	if n := time.Duration(len(got.Periods)); n < 2 || got.Period < 2*time.Second || n*got.Period < 301*time.Second || (n-1)*got.Period >= 301*time.Second {
+		t.Errorf("%d periods of %v, want fewer that are longer, of 301 s", n, got.Period)
+	}
+	if len(r.Periods) != 301 || r.Period != time.Second {
+		t.Error("the result itself was changed")
+	}
 }
 
 // A claim that was not renewed in time may be somebody else's; so may one that

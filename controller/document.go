@@ -180,6 +180,9 @@ func (r *run) histograms() map[string]result.Histogram {
 			continue
 		}
 		add(st.Name+"/latency", &st.Tally.Latency)
+		if r.opt.Spec.Load != nil {
+			add(st.Name+"/service", &st.Tally.Service)
+		}
 		add(st.Name+"/failed", &st.Tally.Failed)
 		add(st.Name+"/timed_out", &st.Tally.TimedOut)
 		add(st.Name+"/ttft", &st.Tally.TTFT)

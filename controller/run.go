@@ -96,13 +96,19 @@ type earlier struct {
 	plan   string // digest of their plan
 }
 
-// Run scans. The document is never nil when err is nil, ErrInterrupted-like
-// causes of ctx, a halt, a stop condition, a budget or a timeout: it then holds
-// what was measured until then.
+// Run scans. Once there is a run the document is never nil when err is nil,
+// ErrInterrupted-like causes of ctx, a halt, a stop condition, a budget or a
+// timeout: it then holds what was measured until then.
 func Run(ctx context.Context, opt Options) (*result.Document, error) {
 	r := newRun(opt, newID())
+	if err := r.refuse(ctx); err != nil {
+		return nil, err
+	}
 	leader, err := r.create(ctx)
 	if err != nil {
+		if r.roster != nil {
+			r.roster.Close()
+		}
 		return nil, err
 	}
 	return r.lead(ctx, leader)
@@ -203,8 +209,8 @@ var errScanTimeout = errors.New("the run took longer than its limit")
 const agentWait = 5 * time.Second
 
 func (r *run) open(ctx context.Context) error {
-	var err error
-	if r.roster, err = roster.Open(ctx, r.opt.Bus); err != nil {
+	err := r.enroll(ctx)
+	if err != nil {
 		return err
 	}
 	if err := r.watch.follow(r); err != nil {
@@ -213,11 +219,7 @@ func (r *run) open(ctx context.Context) error {
 	if r.dispatch, err = r.newDispatch(ctx); err != nil {
 		return err
 	}
-	wait := r.opt.WaitAgents
-	if wait <= 0 {
-		wait = agentWait
-	}
-	if _, err := r.roster.Wait(ctx, r.opt.Pool, r.opt.Select, max(r.opt.MinAgents, 1), wait); err != nil {
+	if err := r.gather(ctx); err != nil {
 		return err
 	}
 	r.meet()

@@ -10,9 +10,12 @@ import (
 type Exchange struct {
 	Outcome   Outcome
 	Origin    Origin
-	Delivered bool   // did an answer for this call come back at all
-	Executed  Tri    // did the target carry the call out
-	Fault     string // name of the injected fault kind, empty for none
+	Delivered bool // did an answer for this call come back at all
+	Executed  Tri  // did the target carry the call out
+	// Recycled marks a Connection failure that met the end of a connection kept from
+	// an earlier call, before a byte of an answer: a load counts it as Recycled.
+	Recycled bool
+	Fault    string // name of the injected fault kind, empty for none
 	// FaultRealized is what the injected fault amounted to, when that differs
 	// from Fault: a malformed or lost reply that had failed anyway.
 	FaultRealized string

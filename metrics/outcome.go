@@ -23,12 +23,13 @@ const (
 	SessionLost                    // the server no longer knows the session
 	Connection                     // refused, reset, closed, died: the transport failed
 	HarnessError                   // our side failed; says nothing about the target
+	Recycled                       // a kept connection was closed as a call of a load went out on it
 	numOutcomes
 )
 
 var outcomeNames = [numOutcomes]string{
 	"ok", "tool_error", "protocol_error", "invalid_response", "rate_limited", "auth_required",
-	"server_error", "timeout", "cancelled", "session_lost", "connection", "harness_error",
+	"server_error", "timeout", "cancelled", "session_lost", "connection", "harness_error", "recycled",
 }
 
 // Outcomes lists every outcome in its fixed order.
@@ -79,15 +80,19 @@ func (o Outcome) Kind() string {
 		return "protocol"
 	case ToolError, InvalidResponse:
 		return "invalid_response"
-	case Cancelled:
-		return "cancelled"
+	case Cancelled, Recycled:
+		return o.String()
 	}
 	return "unknown"
 }
 
 // Measured reports whether the attempt says anything about the target. A
-// cancelled call and a failure of our own leave numerator and denominator.
-func (o Outcome) Measured() bool { return o != Cancelled && o != HarnessError }
+// cancelled call and a failure of our own leave numerator and denominator; so does
+// a call that met the end of an idle connection, which every client meets now and
+// then and may not repeat.
+func (o Outcome) Measured() bool {
+	return o < numOutcomes && o != Cancelled && o != HarnessError && o != Recycled
+}
 
 // Origin tells who caused the outcome.
 type Origin uint8

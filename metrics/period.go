@@ -37,3 +37,13 @@ func (p *Period) Merge(o *Period) {
 	p.InFlight += o.InFlight
 	p.Callers += o.Callers
 }
+
+// Reset empties the period and keeps its memory.
+func (p *Period) Reset() {
+	old := *p
+	*p = Period{Outcomes: old.Outcomes, Latency: old.Latency, TTFT: old.TTFT, Late: old.Late}
+	clear(p.Outcomes)
+	p.Latency.Reset()
+	p.TTFT.Reset()
+	p.Late.Reset()
+}

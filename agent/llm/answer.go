@@ -19,7 +19,7 @@ const maxErrorBody = 64 << 10
 // answer reads a response and decides what became of the call.
 func (f *flight) answer(resp *http.Response) {
 	f.Status, f.Delivered = resp.StatusCode, true
-	f.FirstByte = time.Duration(f.firstByte.Load())
+	f.FirstByte = f.trip.FirstByte()
 	f.RequestID = firstHeader(resp.Header, "X-Request-Id", "Request-Id")
 	m := &meter{src: resp.Body, max: f.c.cfg.MaxAnswer}
 	defer func() { f.BytesIn = m.n }()
@@ -176,7 +176,7 @@ func (f *flight) stream(body io.Reader, m *meter) {
 			f.streamEnded(events, m, err)
 			return
 		}
-		f.lastSeen = f.elapsed()
+		f.lastSeen = f.trip.Arrived() // before anything is made of it
 		token, err := f.said.event(f.c.cfg.Wire, event.Type, event.Data)
 		if token {
 			f.token(f.lastSeen)

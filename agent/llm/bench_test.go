@@ -17,7 +17,7 @@ import (
 func BenchmarkClient(b *testing.B) {
 	for _, w := range []Wire{OpenAI, Anthropic} {
 		b.Run(string(w), func(b *testing.B) {
-			c := cannedClient(b, w, "text/event-stream", fiftyTokens(w))
+			c := cannedClient(b, w, "text/event-stream", tokenStream(w, 50))
 			b.ReportAllocs()
 			for op := range uint64(b.N) {
 				if r := c.Chat(context.Background(), op); r.Outcome != metrics.OK || len(r.Gaps) != 49 {
@@ -28,7 +28,7 @@ func BenchmarkClient(b *testing.B) {
 	}
 }
 
-func fiftyTokens(w Wire) []byte {
+func tokenStream(w Wire, n int) []byte {
 	old, token := `"content":"Hi"`, "data: {\"choices\":[{\"index\":0,\"delta\":{\"content\":\"word \"}}]}\n\n"
 	stream := strings.Replace(openaiStream, "data: {\"choices\":[{\"index\":0,\"delta\":{\"tool_calls\"", "data: {\"choices\":[{\"index\":0,\"x\":{\"tool_calls\"", 1)
 	if w == Anthropic {
@@ -37,7 +37,29 @@ func fiftyTokens(w Wire) []byte {
 	}
 	end := strings.Index(stream, old)
 	end += strings.Index(stream[end:], "\n\n") + len("\n\n")
-	return []byte(stream[:end] + strings.Repeat(token, 49) + stream[end:])
+	return []byte(stream[:end] + strings.Repeat(token, n-1) + stream[end:])
+}
+
+// An event of a stream costs one allocation at most (its name on the Anthropic
+// wire), however much a call costs.
+func TestAllocationsPerEvent(t *testing.T) {
+	const few, many = 100, 1100
+	for _, w := range []Wire{OpenAI, Anthropic} {
+		calls := map[int]float64{}
+		for _, n := range []int{few, many} {
+			c := cannedClient(t, w, "text/event-stream", tokenStream(w, n))
+			calls[n] = testing.AllocsPerRun(10, func() {
+				if r := c.Chat(context.Background(), 0); len(r.Gaps) != n-1 {
+					t.Fatalf("%v %s, %d gaps", r.Outcome, r.Message, len(r.Gaps))
+				}
+			})
+		}
+		perEvent := (calls[many] - calls[few]) / (many - few)
+		t.Logf("%s: %.0f allocations for %d events, %.3f for each further one", w, calls[few], few, perEvent)
+		if perEvent > 1.1 {
+			t.Errorf("%s: %.2f allocations per event", w, perEvent)
+		}
+	}
 }
 
 // BenchmarkStreams runs 100 streams of 50 tokens at a time over loopback, the

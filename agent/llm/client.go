@@ -3,7 +3,6 @@ package llm
 import (
 	"bytes"
 	"context"
-	"crypto/tls"
 	"fmt"
 	"io"
 	"net/http"
@@ -11,6 +10,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"ordeal/agent/web"
 	"ordeal/metrics"
 )
 
@@ -35,7 +35,7 @@ type Client struct {
 	cfg       Config
 	chat      *url.URL
 	models    *url.URL
-	header    http.Header
+	header    http.Header // shared by all requests, and never changed
 	bodies    bodies
 	transport http.RoundTripper
 	owned     *http.Transport // to close; nil when the transport was given
@@ -57,26 +57,18 @@ func New(cfg Config) (*Client, error) {
 	c := &Client{cfg: cfg, chat: chat, models: models, header: headers(cfg, chat), bodies: encodeBodies(cfg), transport: cfg.Transport}
 	chat.User, models.User = nil, nil // they travel in a header
 	if c.transport == nil {
-		c.owned = newTransport(cfg.Insecure)
+		c.owned = web.NewTransport(cfg.Insecure, idleConns, idleTime)
 		c.transport = c.owned
 	}
 	return c, nil
 }
 
-// newTransport keeps every connection of a load level open. The library's own
-// limit of two idle ones per host would make it dial for most calls.
-func newTransport(insecure bool) *http.Transport {
-	return &http.Transport{
-		Proxy:               http.ProxyFromEnvironment,
-		ForceAttemptHTTP2:   true,
-		TLSClientConfig:     &tls.Config{InsecureSkipVerify: insecure},
-		TLSHandshakeTimeout: 10 * time.Second,
-		MaxIdleConns:        0,
-		MaxIdleConnsPerHost: 1 << 16,
-		IdleConnTimeout:     4 * time.Second, // see the package comment
-		DisableCompression:  true,            // a compressed stream arrives in lumps
-	}
-}
+// Connections kept: all of a load level. The library's own limit of two idle ones
+// per host would make it dial for most calls.
+const (
+	idleConns = 1 << 16
+	idleTime  = 4 * time.Second // see the package comment
+)
 
 // Close drops idle connections. Calls in flight go on.
 func (c *Client) Close() {
@@ -87,19 +79,39 @@ func (c *Client) Close() {
 
 // Chat sends one operation's prompt and reads the answer to its end, to a
 // limit, or until ctx ends.
-func (c *Client) Chat(ctx context.Context, op uint64) Reply {
+func (c *Client) Chat(ctx context.Context, op uint64) Reply { return c.Ask(ctx, op, nil) }
+
+// Ask is Chat with a prompt of the call's own, see Config.Prompts for that of an
+// operation: args is a JSON object with prompt (a string) or messages (an array in
+// the provider's own shape), and max_tokens where it is to differ. Nil, and an
+// object without one of these, leave what the configuration says.
+func (c *Client) Ask(ctx context.Context, op uint64, args []byte) Reply {
+	body, err := c.body(op, args)
+	if err != nil {
+		var r Reply
+		r.Outcome, r.Origin, r.Executed = metrics.HarnessError, metrics.FromGenerator, metrics.No
+		r.Message = c.cfg.Redact.Line(err.Error(), maxMessage)
+		return r
+	}
+	return c.fly(ctx, body).Reply
+}
+
+// fly makes a call from its start to its end.
+func (c *Client) fly(ctx context.Context, body []byte) *flight {
 	f, ctx := c.depart(ctx)
 	defer f.land()
-	req := c.request(ctx, http.MethodPost, c.chat, c.bodies.encode(op, c.asksUsage(), c.limitName()))
-	f.BytesOut = req.ContentLength
-	resp, err := c.transport.RoundTrip(req)
+	f.BytesOut = int64(len(body))
+	resp, err := f.trip.Send(c.transport, func() *http.Request { return c.request(ctx, http.MethodPost, c.chat, body) })
+	for range f.trip.Recycled() {
+		f.Notes = append(f.Notes, web.RecycledNote)
+	}
 	if err != nil {
 		f.broken(err)
-		return f.Reply
+		return f
 	}
 	defer resp.Body.Close()
 	f.answer(resp)
-	return f.Reply
+	return f
 }
 
 // Alive asks for the list of models, which costs nothing and runs no model. Any
@@ -131,14 +143,15 @@ func (c *Client) limitName() string {
 	return "max_tokens"
 }
 
-// request leaves GetBody unset: with it, net/http repeats a POST on a fresh
-// connection when a kept one turns out to be closed.
+// request lets the body be given again, which happens only where the server cannot
+// have seen a byte of it, see web.Trip.
 func (c *Client) request(ctx context.Context, method string, u *url.URL, body []byte) *http.Request {
 	req := (&http.Request{
-		Method: method, URL: u, Host: u.Host, Header: c.header.Clone(),
+		Method: method, URL: u, Host: u.Host, Header: c.header,
 		Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
 	}).WithContext(ctx)
 	if body != nil {
+		req.GetBody = func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(body)), nil }
 		req.Body, req.ContentLength = io.NopCloser(bytes.NewReader(body)), int64(len(body))
 	}
 	return req

@@ -28,6 +28,7 @@ type completion struct {
 	usage   usage
 	fresh   int64 // input tokens that Anthropic neither read from the cache nor wrote to it
 	written int64 // input tokens it wrote to the cache
+	scan    commonEvent
 }
 
 // block is a tool call being put together, or on the Anthropic wire any block
@@ -47,6 +48,9 @@ type usage struct {
 // event takes one event of a stream. token reports generated content. An
 // apiError comes back when the event is an error object.
 func (a *completion) event(w Wire, kind string, data []byte) (token bool, err error) {
+	if token, handled := a.common(w, data); handled {
+		return token, nil
+	}
 	if w == Anthropic {
 		return a.anthropic(kind, data)
 	}

@@ -154,42 +154,6 @@ func headers(cfg Config, base *url.URL) http.Header {
 	return h
 }
 
-// bodies holds the encoded parts of a request; only their choice differs from
-// call to call.
-type bodies struct {
-	head     []byte   // {"model":…,"stream":true
-	tools    []byte   // ,"tools":… or nothing
-	limit    string   // the number behind the name of the token limit
-	messages [][]byte // ,"messages":[…]}
-}
-
-func encodeBodies(cfg Config) bodies {
-	b := bodies{limit: fmt.Sprint(cfg.MaxTokens)}
-	b.head = append([]byte(`{"model":`), quote(cfg.Model)...)
-	b.head = append(b.head, `,"stream":true`...)
-	if cfg.Tools != nil {
-		b.tools = append([]byte(`,"tools":`), cfg.Tools...)
-	}
-	for _, p := range cfg.Prompts {
-		m := append([]byte(`,"messages":[{"role":"user","content":`), quote(p)...)
-		b.messages = append(b.messages, append(m, "}]}"...))
-	}
-	return b
-}
-
-// encode builds the body for an operation.
-func (b *bodies) encode(op uint64, usage bool, limitName string) []byte {
-	message := b.messages[op%uint64(len(b.messages))]
-	body := make([]byte, 0, len(b.head)+len(b.tools)+len(message)+96)
-	body = append(body, b.head...)
-	body = append(body, `,"`+limitName+`":`+b.limit...)
-	if usage {
-		body = append(body, `,"stream_options":{"include_usage":true}`...)
-	}
-	body = append(body, b.tools...)
-	return append(body, message...)
-}
-
 // quote encodes a string, which cannot fail.
 func quote(s string) []byte {
 	data, err := json.Marshal(s)

@@ -5,13 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
-	"net/http/httptrace"
 	"sync/atomic"
-	"syscall"
 	"time"
 
+	"ordeal/agent/web"
 	"ordeal/metrics"
 )
 
@@ -30,21 +28,16 @@ var (
 	errTooLarge = errors.New("answer larger than the limit")
 )
 
-// flight is one call under way. Its goroutine owns it, but for the fields that
-// connection hooks write.
+// flight is one call under way. Its goroutine owns it, but for the silence that a
+// timer watches.
 type flight struct {
 	Reply
 	c      *Client
 	ctx    context.Context
 	cancel context.CancelCauseFunc
-	start  time.Time
+	trip   web.Trip
 	total  *time.Timer
-	gap    *time.Timer // nil before the first token
-
-	firstByte atomic.Int64 // after start
-	wrote     atomic.Bool  // the whole request is with the kernel
-	dialled   atomic.Bool  // there was a connection
-	reused    atomic.Bool
+	quiet  silence
 
 	said     completion
 	lastSeen time.Duration // last event of any kind
@@ -52,50 +45,60 @@ type flight struct {
 	tokens   int
 }
 
+// silence ends a stream between whose tokens there is none for too long. A token
+// only says when it came: setting a timer for each would cost more than reading it.
+type silence struct {
+	timer atomic.Pointer[time.Timer] // nil before the first token
+	last  atomic.Int64               // token, after the start
+}
+
 func (c *Client) depart(ctx context.Context) (*flight, context.Context) {
-	f := &flight{c: c, start: time.Now()}
+	f := &flight{c: c}
 	f.ctx, f.cancel = context.WithCancelCause(ctx)
 	f.total = time.AfterFunc(c.cfg.Timeout, func() { f.cancel(errTotal) })
-	return f, httptrace.WithClientTrace(f.ctx, &httptrace.ClientTrace{
-		GotConn: func(info httptrace.GotConnInfo) {
-			f.dialled.Store(true)
-			f.reused.Store(info.Reused)
-		},
-		WroteRequest: func(info httptrace.WroteRequestInfo) {
-			if info.Err == nil {
-				f.wrote.Store(true)
-			}
-		},
-		GotFirstResponseByte: func() { f.firstByte.Store(int64(time.Since(f.start))) },
-	})
+	return f, f.trip.Begin(f.ctx, f.cancel)
 }
 
 // land releases timers and connection, whatever happened.
 func (f *flight) land() {
 	f.total.Stop()
-	if f.gap != nil {
-		f.gap.Stop()
+	if t := f.quiet.timer.Load(); t != nil {
+		t.Stop()
 	}
 	f.cancel(errDrained)
 }
 
-func (f *flight) elapsed() time.Duration { return time.Since(f.start) }
+func (f *flight) elapsed() time.Duration { return f.trip.Elapsed() }
 
 // token records an event with generated content.
 func (f *flight) token(at time.Duration) {
-	if f.tokens == 0 {
+	f.quiet.last.Store(int64(at))
+	switch {
+	case f.tokens == 0:
 		f.TTFT = at
-		f.gap = time.AfterFunc(f.c.cfg.GapTimeout, func() { f.cancel(errGap) })
-	} else {
-		f.gap.Reset(f.c.cfg.GapTimeout)
-		if len(f.Gaps) < maxGaps {
-			f.Gaps = append(f.Gaps, at-f.lastTok)
-		} else if len(f.Gaps) == f.tokens-1 {
-			f.note(fmt.Sprintf("only the first %d gaps are kept", maxGaps))
-		}
+		f.watch(f.c.cfg.GapTimeout)
+	case len(f.Gaps) < maxGaps:
+		f.Gaps = append(f.Gaps, at-f.lastTok)
+	case len(f.Gaps) == f.tokens-1:
+		f.note(fmt.Sprintf("only the first %d gaps are kept", maxGaps))
 	}
 	f.tokens++
 	f.lastTok = at
+}
+
+// watch looks after a while whether a token has come since, and if so, looks again
+// when the one that came last will have been too long ago.
+func (f *flight) watch(after time.Duration) {
+	f.quiet.timer.Store(time.AfterFunc(after, func() {
+		left := f.c.cfg.GapTimeout - (f.elapsed() - time.Duration(f.quiet.last.Load()))
+		switch {
+		case f.ctx.Err() != nil:
+		case left <= 0:
+			f.cancel(errGap)
+		default:
+			f.watch(left)
+		}
+	}))
 }
 
 // conclude sets the outcome and its reason, redacted.
@@ -111,8 +114,14 @@ func (f *flight) note(text string) {
 // broken handles a call whose transport failed before or within the answer.
 func (f *flight) broken(err error) {
 	f.Latency = f.elapsed()
-	f.Executed = f.executedOnFailure()
+	f.Executed = metrics.Unknown // without a complete request there was nothing to carry out
+	if f.Status == 0 && f.trip.Unsent(err) {
+		f.Executed = metrics.No
+	}
 	switch cause := context.Cause(f.ctx); {
+	case errors.Is(cause, web.ErrCrossed):
+		f.Executed, f.Recycled = metrics.Unknown, true
+		f.conclude(metrics.Connection, f.connectionReason(cause))
 	case errors.Is(cause, errGap):
 		f.conclude(metrics.Timeout, fmt.Sprintf("no token for %v after %d tokens, connection open", f.c.cfg.GapTimeout, f.tokens))
 	case errors.Is(cause, errTotal):
@@ -123,7 +132,7 @@ func (f *flight) broken(err error) {
 		f.conclude(metrics.Cancelled, "the run ended while the call was in flight")
 	case errors.Is(err, errTooLarge):
 		f.conclude(metrics.InvalidResponse, fmt.Sprintf("answer larger than %d bytes", f.c.cfg.MaxAnswer))
-	case ours(err):
+	case web.Ours(err):
 		f.Origin = metrics.FromGenerator
 		f.conclude(metrics.HarnessError, err.Error())
 	default:
@@ -133,35 +142,7 @@ func (f *flight) broken(err error) {
 }
 
 func (f *flight) connectionReason(err error) string {
-	reason := err.Error()
-	if errors.Is(err, io.ErrUnexpectedEOF) {
-		reason = "connection closed in the middle of the answer"
-	}
-	if f.reused.Load() && f.Status == 0 {
-		reason += " (on a connection kept from an earlier call)"
-	}
-	return reason
-}
-
-// executedOnFailure says what is known about the target's side: without a
-// complete request there was nothing to carry out, otherwise nobody can tell.
-func (f *flight) executedOnFailure() metrics.Tri {
-	if f.Status == 0 && (!f.dialled.Load() || !f.wrote.Load()) {
-		return metrics.No
-	}
-	return metrics.Unknown
-}
-
-// ours reports an error that says something about this machine, not about the
-// target: no ports, no descriptors, no memory for sockets.
-func ours(err error) bool {
-	for _, e := range []error{syscall.EMFILE, syscall.ENFILE, syscall.EADDRNOTAVAIL, syscall.ENOBUFS, syscall.ENOMEM} {
-		if errors.Is(err, e) {
-			return true
-		}
-	}
-	var op *net.OpError
-	return errors.As(err, &op) && op.Op == "socket"
+	return f.trip.Reason(err, f.Status != 0)
 }
 
 // meter counts and bounds what is read, and remembers how the source ended:

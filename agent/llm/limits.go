@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"ordeal/agent/quota"
+	"ordeal/agent/web"
 	"ordeal/metrics"
 )
 
@@ -12,6 +13,9 @@ import (
 // An overloaded endpoint (529, or a 503 that says so) names its wait in the same
 // headers as one that counts requests.
 func (f *flight) limits(resp *http.Response) {
+	if f.Outcome != metrics.RateLimited && !web.AnnouncesQuota(resp) {
+		return
+	}
 	status := resp.StatusCode
 	if f.Outcome == metrics.RateLimited && status != http.StatusOK {
 		status = http.StatusTooManyRequests

@@ -141,7 +141,7 @@ func TestNoHiddenRetry(t *testing.T) {
 	if first.Outcome != metrics.OK || second.Outcome != metrics.Connection || second.Delivered {
 		t.Errorf("got %v, then %v %q", first.Outcome, second.Outcome, second.Message)
 	}
-	if !strings.Contains(second.Message, "kept from an earlier call") {
+	if !strings.Contains(second.Message, "as it was used again") {
 		t.Errorf("message %q does not say that the connection was an old one", second.Message)
 	}
 	if n := requests.Load(); n != 2 {

@@ -25,6 +25,8 @@ type answer struct {
 	resp  *http.Response
 	start time.Time
 	wire  counter // below any decoding
+
+	replied time.Duration // when the reply is known to have come on a stream; 0 is not known
 }
 
 // counter counts bytes as they come off the wire.

@@ -29,6 +29,7 @@ type Info struct {
 type Client struct {
 	cfg  Config
 	meta string // inside of _meta in the stateless era
+	dial dialer // of web links; nil is the network
 	find findings
 	ids  atomic.Int64
 
@@ -36,7 +37,11 @@ type Client struct {
 	tools    atomic.Pointer[map[string][]paramHeader]
 	ends     streamEnds
 	leaving  atomic.Bool // Close has begun
+	opened   atomic.Int64
 	reopened atomic.Int64
+	web      atomic.Pointer[httpLink]  // the link, where it is one
+	pipe     atomic.Pointer[stdioLink] // likewise
+	thorough bool                      // no fast way: to compare with
 	restarts atomic.Int64
 	hung     atomic.Bool // the link lives but did not answer Alive
 
@@ -54,7 +59,12 @@ var errGivenUp = errors.New("mcp: given up")
 // Dial starts or reaches the server and completes the handshake, within
 // StartTimeout. The error is a *StartError unless ctx ended.
 func Dial(ctx context.Context, cfg Config) (*Client, error) {
-	c := &Client{cfg: cfg.withDefaults()}
+	return dialBy(ctx, cfg, nil)
+}
+
+// dialBy is Dial with connections of web links made by dial; nil is the network.
+func dialBy(ctx context.Context, cfg Config, dial dialer) (*Client, error) {
+	c := &Client{cfg: cfg.withDefaults(), dial: dial}
 	c.meta = metaOf(c.cfg.Name, c.cfg.Version)
 	for _, h := range c.cfg.Headers {
 		c.cfg.Redactor.AddLiteral(h.Value)
@@ -106,6 +116,19 @@ func (c *Client) Stderr() (tail string, written int64) {
 		return c.cfg.Redactor.Text(l.p.stderr.tail(stderrShown)), l.p.stderr.written()
 	}
 	return "", 0
+}
+
+// Opened counts sessions that the server opened for us, those in place of lost
+// ones included.
+func (c *Client) Opened() int64 { return c.opened.Load() }
+
+// Recycled counts connections that the server closed between two calls. A call
+// that met the close while it was sent is not made again; see http1.RecycledError.
+func (c *Client) Recycled() int64 {
+	if l := c.web.Load(); l != nil {
+		return l.trip.Recycled()
+	}
+	return 0
 }
 
 // Reopened counts sessions opened in place of lost ones.

@@ -16,8 +16,14 @@ import (
 // when owned is false.
 func (m *mux) receive(data []byte, owned bool) {
 	at := time.Now()
+	id, good := classify(data, m.c.era().modern())
 	m.mu.Lock()
 	m.lines++
+	if w := m.pending[id]; good && w != nil && w.plain {
+		m.deliver(w, arrival{good: true, at: at, bytes: len(data)})
+		m.mu.Unlock()
+		return
+	}
 	m.mu.Unlock()
 	msg, err := parseMessage(data)
 	switch {

@@ -6,8 +6,8 @@
 // HTTP+SSE transport and stdio, in both eras of the protocol: the handshake of
 // 2024-11-05 to 2025-11-25, and the stateless revision 2026-07-28.
 //
-// What never happens here: a second try of a call, not even one the HTTP library
-// would make by itself; a bad reply that harms any call but its own; a wait
+// What never happens here: a second try of a call that the server may have seen
+// (see agent/http1 for the ones it cannot have); a bad reply that harms any call but its own; a wait
 // without a bound; a secret in a message. A server process never outlives its
 // client, however it behaves.
 //
@@ -16,8 +16,14 @@
 //	                  └─ stdioLink ──┘        answers as they come
 //	                        └─ process  own group, stderr drained into a ring
 //
-// Goroutines: a mux link has one reader, a process one waiter and one drain of
-// its stderr; answers to server requests and cancel notices run beside the call
+// A call has two ways. The fast one sends a request laid out beforehand and
+// recognises a plain success where it lies (classify); it allocates nothing. All
+// else is the thorough way's, which takes over with the bytes read so far and is
+// the one judge of everything unusual. Calls whose text is to be kept, with
+// progress, or with arguments repeated in headers go there at once.
+//
+// Goroutines: a mux link has one reader, on stdio one writer (outbox), a process
+// one waiter and one drain of its stderr; answers to server requests and cancel notices run beside the call
 // that caused them. Close waits for all of them.
 //
 // Rules of acceptance, where servers differ from the specification:

@@ -30,6 +30,9 @@ func TestMain(m *testing.M) {
 	if mode := os.Getenv("ORDEAL_FAKE"); mode == "bench" {
 		new(fake).bench()
 		os.Exit(0)
+	} else if mode == "bare" {
+		new(fake).bare()
+		os.Exit(0)
 	} else if mode != "" {
 		(&fake{mode: mode, in: bufio.NewReaderSize(os.Stdin, 1<<20)}).run()
 		os.Exit(0)
@@ -313,6 +316,8 @@ func (f *fake) call(m rpc) {
 		f.say(`{"jsonrpc":"2.0","id":%s,"result":{"content":[{"typ`+"\n", id)
 	case "hang":
 		f.held = append(f.held, m)
+	case "canned":
+		f.say("%s\n", strings.ReplaceAll(said, "$ID", string(id)))
 	case "toolerror":
 		f.toolError(id, said)
 	case "env":

@@ -40,6 +40,12 @@ func (c *Client) connect(ctx context.Context) error {
 		return c.abandon(ctx, l, err)
 	}
 	info.Startup = time.Since(began)
+	switch l := l.(type) {
+	case *httpLink:
+		c.web.Store(l)
+	case *stdioLink:
+		c.pipe.Store(l)
+	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.link, c.info, c.first = l, info, h
@@ -178,6 +184,7 @@ func (c *Client) begin(ctx context.Context, l link, k *call, version string) (*h
 		if k.sessionID != "" {
 			h.id = k.sessionID
 			h.header["Mcp-Session-Id"] = []string{k.sessionID}
+			c.opened.Add(1)
 		}
 		c.remember(h)
 	}

@@ -14,38 +14,35 @@ import (
 	"sync"
 	"time"
 
+	"ordeal/agent/http1"
 	"ordeal/metrics"
 )
 
 // httpLink is streamable HTTP: every request is a POST, and its answer comes on
 // the response, as JSON or as an event stream.
 type httpLink struct {
-	c         *Client
-	trip      http.RoundTripper
-	url       *url.URL
-	base      http.Header // of every request
-	wg        sync.WaitGroup
-	closeIdle func()
+	c    *Client
+	trip *http1.Transport
+	url  *url.URL
+	base http.Header // of every request
+	wg   sync.WaitGroup
 }
 
 // maxRedirects within the origin.
 const maxRedirects = 3
 
-// newRoundTripper pools connections for n calls at once. It never tries a
-// request again: bodies are given without a way to rewind them.
-func newRoundTripper(cfg *Config) *http.Transport {
-	dialer := &net.Dialer{Timeout: 15 * time.Second, KeepAlive: 30 * time.Second}
-	return &http.Transport{
-		Proxy:                  http.ProxyFromEnvironment, // leaves loopback out
-		DialContext:            dialer.DialContext,
-		TLSClientConfig:        &tls.Config{InsecureSkipVerify: cfg.Insecure},
-		TLSHandshakeTimeout:    15 * time.Second,
-		ForceAttemptHTTP2:      true,
-		DisableCompression:     true,
-		MaxIdleConnsPerHost:    cfg.Concurrency,
-		IdleConnTimeout:        90 * time.Second,
-		MaxResponseHeaderBytes: 1 << 20,
+// dialer makes a connection.
+type dialer = func(ctx context.Context, network, addr string) (net.Conn, error)
+
+// newTransport pools connections for n calls at once. It sends no request again
+// that the server may have begun.
+func newTransport(cfg *Config, u *url.URL, dial dialer) (*http1.Transport, error) {
+	t, err := http1.NewTransport(http1.Config{URL: u, MaxIdle: cfg.Concurrency, TLS: &tls.Config{InsecureSkipVerify: cfg.Insecure}, Dial: dial})
+	if err != nil {
+		return nil, &StartError{Class: Unreachable, What: cfg.Redactor.Line("the proxy of the environment: "+err.Error(), messageShown),
+			Remedy: "check HTTP_PROXY, HTTPS_PROXY and NO_PROXY", cause: err}
 	}
+	return t, nil
 }
 
 // endpoint parses the URL. Userinfo becomes a header: it must not reach a log by
@@ -92,8 +89,11 @@ func newHTTPLink(c *Client) (*httpLink, error) {
 	}
 	h["Content-Type"] = []string{"application/json"}
 	h["Accept"] = []string{"application/json, text/event-stream"}
-	trip := newRoundTripper(&c.cfg)
-	return &httpLink{c: c, trip: trip, url: u, base: h, closeIdle: trip.CloseIdleConnections}, nil
+	trip, err := newTransport(&c.cfg, u, c.dial)
+	if err != nil {
+		return nil, err
+	}
+	return &httpLink{c: c, trip: trip, url: u, base: h}, nil
 }
 
 // request builds one without net/http's client, whose redirects and cookies
@@ -146,30 +146,46 @@ func (l *httpLink) roundTrip(ctx context.Context, c *call, x *metrics.Exchange) 
 	}
 	x.FirstByte = time.Since(start)
 	x.Status = resp.StatusCode
-	a := &answer{l: l, c: c, x: x, resp: resp, start: start}
+	return l.took(ctx, &answer{l: l, c: c, x: x, resp: resp, start: start})
+}
+
+// took reads an answer and closes the account of its call.
+func (l *httpLink) took(ctx context.Context, a *answer) (message, bool) {
 	msg, ok := a.take(ctx)
-	x.ClientTime = c.answers.sum()
-	x.Notes = append(x.Notes, c.steps.notes...)
-	l.cancelled(ctx, c, x)
+	a.x.ClientTime = a.c.answers.sum()
+	a.x.Notes = append(a.x.Notes, a.c.steps.notes...)
+	l.cancelled(ctx, a.c, a.x)
 	return msg, ok
 }
 
-// send posts, and follows redirects that keep the method and stay in the origin.
+// send posts, and follows redirects.
 func (l *httpLink) send(ctx context.Context, h http.Header, body []byte, x *metrics.Exchange) (*http.Response, error) {
-	req := l.request(ctx, http.MethodPost, h, body)
+	resp, err := l.trip.RoundTrip(l.request(ctx, http.MethodPost, h, body))
+	if err != nil {
+		return nil, err
+	}
+	return l.follow(ctx, resp, h, body, x)
+}
+
+// follow goes after redirects that keep the method and stay in the origin.
+func (l *httpLink) follow(ctx context.Context, resp *http.Response, h http.Header, body []byte, x *metrics.Exchange) (*http.Response, error) {
+	from := l.url
 	for hops := 0; ; hops++ {
-		resp, err := l.trip.RoundTrip(req)
-		if err != nil || resp.StatusCode != http.StatusTemporaryRedirect && resp.StatusCode != http.StatusPermanentRedirect {
-			return resp, err
+		if resp.StatusCode != http.StatusTemporaryRedirect && resp.StatusCode != http.StatusPermanentRedirect {
+			return resp, nil
 		}
-		to, err := req.URL.Parse(resp.Header.Get("Location"))
-		if err != nil || hops == maxRedirects || to.Scheme != req.URL.Scheme || to.Host != req.URL.Host {
+		to, err := from.Parse(resp.Header.Get("Location"))
+		if err != nil || hops == maxRedirects || to.Scheme != from.Scheme || to.Host != from.Host {
 			return resp, nil // judged by its status
 		}
 		drop(resp)
 		x.Notes = append(x.Notes, l.c.cfg.Redactor.Line(fmt.Sprintf("redirected by HTTP %d to %s", resp.StatusCode, to), messageShown))
-		req = l.request(ctx, http.MethodPost, h, body)
+		req := l.request(ctx, http.MethodPost, h, body)
 		req.URL, req.Host = to, to.Host
+		if resp, err = l.trip.RoundTrip(req); err != nil {
+			return nil, err
+		}
+		from = to
 	}
 }
 
@@ -263,7 +279,7 @@ func (l *httpLink) close(ctx context.Context) ShutdownReport {
 	}
 	wg.Wait()
 	l.wg.Wait()
-	l.closeIdle()
+	l.trip.CloseIdleConnections()
 	return ShutdownReport{Took: time.Since(began)}
 }
 

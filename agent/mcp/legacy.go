@@ -185,6 +185,6 @@ func (l *legacyLink) close(context.Context) ShutdownReport {
 	l.body.Close()
 	l.reader.Wait()
 	l.wg.Wait()
-	l.http.closeIdle()
+	l.http.trip.CloseIdleConnections()
 	return ShutdownReport{Took: time.Since(began)}
 }

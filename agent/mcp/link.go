@@ -11,6 +11,7 @@ import (
 	"syscall"
 	"time"
 
+	"ordeal/agent/http1"
 	"ordeal/metrics"
 )
 
@@ -70,6 +71,13 @@ func (t *clientTime) start() (stop func()) {
 	}
 }
 
+// idle reports that nothing was spent.
+func (t *clientTime) idle() bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.total == 0 && len(t.running) == 0
+}
+
 // sum closes the account: an answer still under way counts until now.
 func (t *clientTime) sum() time.Duration {
 	t.mu.Lock()
@@ -101,17 +109,25 @@ func (c *Client) transportFailure(ctx context.Context, err error, x *metrics.Exc
 			return
 		}
 	}
+	var recycled *http1.RecycledError
 	switch {
 	case c.expired(ctx, x):
 		if dialing {
 			x.Message = "no connection within the limit of this call"
 		}
+	case errors.As(err, &recycled):
+		x.Notes, x.Recycled = append(x.Notes, recycledNote), true
+		c.fail(x, metrics.Connection, "connection closed before an answer ("+err.Error()+")")
 	case errors.Is(err, io.EOF), errors.Is(err, fs.ErrClosed):
 		c.fail(x, metrics.Connection, "connection closed before an answer ("+err.Error()+")")
 	default:
 		c.fail(x, metrics.Connection, err.Error())
 	}
 }
+
+// recycledNote marks a call that met the end of an idle connection: the server may
+// have seen it, so it is not made again.
+const recycledNote = "recycled: the server closed an idle connection as the call was sent"
 
 // expired sets timeout or cancelled when ctx has ended: the call's own limit is
 // the only deadline with the cause errCallLimit.

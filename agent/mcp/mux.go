@@ -27,9 +27,13 @@ type mux struct {
 	mu        sync.Mutex
 	pending   map[int64]*waiter
 	abandoned map[int64]struct{}
-	highest   int64  // id sent so far
-	lines     int    // messages read
-	ended     string // why the stream carries no more answers
+	highest   int64         // id sent so far
+	lines     int           // messages read
+	ended     string        // why the stream carries no more answers
+	gone      chan struct{} // closed then
+
+	limits  *time.Timer // at the earliest limit of a plain call; nil before the first
+	limited bool        // limits is set
 
 	answering chan struct{} // slots
 	wg        sync.WaitGroup
@@ -42,19 +46,26 @@ type waiter struct {
 	arrive chan arrival
 	noise  int // unreadable lines since it was sent
 	sample string
+
+	plain bool      // a plain success is all it is about, and it has no context of its own
+	until time.Time // of a plain one
 }
 
 type arrival struct {
 	msg     message
 	at      time.Time
 	bytes   int
+	good    bool            // a plain success, of which no message is needed
 	outcome metrics.Outcome // unless a message came
 	text    string
 	failed  bool
+	over    bool  // the limit of the call has passed
+	err     error // the request could not be sent
+	begun   bool  // but a part of it was
 }
 
 func newMux(c *Client, write func(context.Context, []byte) (bool, error)) *mux {
-	return &mux{c: c, write: write, pending: map[int64]*waiter{}, abandoned: map[int64]struct{}{}, answering: make(chan struct{}, maxAnswering)}
+	return &mux{c: c, write: write, pending: map[int64]*waiter{}, abandoned: map[int64]struct{}{}, gone: make(chan struct{}), answering: make(chan struct{}, maxAnswering)}
 }
 
 func (m *mux) roundTrip(ctx context.Context, c *call, x *metrics.Exchange) (message, bool) {
@@ -139,11 +150,16 @@ func (m *mux) leave(w *waiter, grace time.Duration) (arrival, bool) {
 	if m.pending[w.call.id] != w {
 		return <-w.arrive, true
 	}
+	m.abandon(w)
+	return arrival{}, false
+}
+
+// abandon stops waiting. Callers hold mu.
+func (m *mux) abandon(w *waiter) {
 	delete(m.pending, w.call.id)
 	if len(m.abandoned) < maxAbandoned {
 		m.abandoned[w.call.id] = struct{}{}
 	}
-	return arrival{}, false
 }
 
 func (m *mux) arrived(a arrival, start time.Time, w *waiter, x *metrics.Exchange) (message, bool) {
@@ -193,6 +209,10 @@ func (m *mux) end(outcome metrics.Outcome, text string) {
 		return
 	}
 	m.ended = text
+	close(m.gone)
+	if m.limits != nil {
+		m.limits.Stop()
+	}
 	for _, w := range m.pending {
 		m.deliver(w, arrival{at: time.Now(), failed: true, outcome: outcome, text: text})
 	}

@@ -12,11 +12,12 @@ import (
 	"ordeal/metrics"
 )
 
-// handle is a session as the server knows it. It never changes: a session that
-// was lost gets another.
+// handle is a session as the server knows it. It never changes, but for what is
+// kept of its requests: a session that was lost gets another.
 type handle struct {
 	id     string      // Mcp-Session-Id; empty for a server that gives none
 	header http.Header // of every request in it; nil where there are no headers
+	frames frames
 }
 
 func (h *handle) known() bool { return h != nil && h.id != "" }
@@ -40,6 +41,14 @@ type Session struct {
 // empty stands for {}. With keep the exchange carries the answer's text and
 // structured content.
 func (s *Session) Call(ctx context.Context, tool string, args json.RawMessage, keep bool) metrics.Exchange {
+	if !keep {
+		if x, done := s.fast(ctx, tool, args); done {
+			return x
+		}
+		if x, done := s.plain(ctx, tool, args); done {
+			return x
+		}
+	}
 	c := &call{method: "tools/call", name: tool, args: args, params: s.c.paramHeaders(tool)}
 	params := toolParams(make([]byte, 0, len(args)+len(tool)+64), tool, args)
 	_, x := s.run(ctx, c, params, true, keep)
@@ -117,4 +126,17 @@ func (s *Session) settle(h *handle, x *metrics.Exchange) {
 	if x.Delivered && s.losses.Load() != 0 {
 		s.losses.Store(0)
 	}
+}
+
+// Close ends a session that the server knows, within StopGrace and also after ctx
+// has ended. Where all sessions share what there is it does nothing. No call may
+// follow.
+func (s *Session) Close(ctx context.Context) {
+	h := s.handle.Load()
+	l, web := s.c.current().(*httpLink)
+	if !web || !h.known() {
+		return
+	}
+	s.c.forget(h)
+	l.deleteSession(ctx, h.header)
 }

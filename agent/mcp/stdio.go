@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"sync"
 	"time"
 
@@ -18,14 +17,11 @@ import (
 // told apart by id.
 type stdioLink struct {
 	*mux
-	p      *process
-	slot   chan struct{} // held by the one writer
-	unsent []byte        // rest of a line whose writer gave up; owned by the slot
-	reader sync.WaitGroup
+	p    *process
+	out  *outbox
+	both sync.WaitGroup // reader and writer
+	idle sync.Pool      // of *waiter, for plain calls
 }
-
-// writeSlice is how often a blocked write looks at its context.
-const writeSlice = 50 * time.Millisecond
 
 func dialStdio(c *Client) (*stdioLink, error) {
 	p, err := startProcess(&c.cfg)
@@ -33,48 +29,31 @@ func dialStdio(c *Client) (*stdioLink, error) {
 		return nil, &StartError{Class: Startup, What: c.cfg.Redactor.Line("the command does not start: "+err.Error(), messageShown),
 			Remedy: "check the name, the path and the permissions of the command", cause: err}
 	}
-	l := &stdioLink{p: p, slot: make(chan struct{}, 1)}
-	l.mux = newMux(c, l.writeLine)
-	l.reader.Go(l.read)
+	l := &stdioLink{p: p}
+	l.out = newOutbox(p.stdin)
+	l.mux = newMux(c, l.out.send)
+	l.both.Go(l.read)
+	l.both.Go(l.write)
 	return l, nil
 }
 
-// writeLine sends one line whole, whatever becomes of ctx in the middle: the
-// rest of a line that was begun goes out before the next one.
-func (l *stdioLink) writeLine(ctx context.Context, body []byte) (begun bool, err error) {
+// write runs the writer, and tells the calls it could not serve. The end of the
+// stream explains more than a broken pipe does, and gets a moment to come.
+func (l *stdioLink) write() {
+	begun, lost, err := l.out.run()
+	if err == nil {
+		return
+	}
 	select {
-	case l.slot <- struct{}{}:
-		defer func() { <-l.slot }()
-	case <-ctx.Done():
-		return false, ctx.Err()
+	case <-l.gone:
+	case <-time.After(endGrace(err)):
 	}
-	if len(l.unsent) > 0 {
-		if l.unsent, err = l.push(ctx, l.unsent); err != nil {
-			return false, err
-		}
-	}
-	line := append(oneLine(body), '\n')
-	rest, err := l.push(ctx, line)
-	if begun = len(rest) < len(line); begun && len(rest) > 0 {
-		l.unsent = bytes.Clone(rest)
-	}
-	return begun, err
-}
-
-// push writes as much as it can and returns the rest. A pipe that is full blocks
-// only in slices, so that ctx is heard.
-func (l *stdioLink) push(ctx context.Context, line []byte) (rest []byte, err error) {
-	for {
-		if err := l.p.stdin.SetWriteDeadline(time.Now().Add(writeSlice)); err != nil {
-			return line, err
-		}
-		n, err := l.p.stdin.Write(line)
-		line = line[n:]
-		if len(line) == 0 || !errors.Is(err, os.ErrDeadlineExceeded) {
-			return line, err
-		}
-		if ctx.Err() != nil {
-			return line, ctx.Err()
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	at := time.Now()
+	for i, id := range append(begun, lost...) {
+		if w := l.pending[id]; w != nil && w.plain {
+			l.deliver(w, arrival{at: at, err: err, begun: i < len(begun)})
 		}
 	}
 }
@@ -142,14 +121,15 @@ func readLine(r *bufio.Reader, max int64) (line []byte, owned bool, err error) {
 }
 
 func (l *stdioLink) notify(ctx context.Context, _ *handle, _ string, body []byte) error {
-	_, err := l.write(ctx, body)
+	_, err := l.mux.write(ctx, body)
 	return err
 }
 
 func (l *stdioLink) close(context.Context) ShutdownReport {
 	l.end(metrics.Cancelled, "the link was closed")
 	report := l.p.shutDown(l.c.cfg.StopGrace)
-	l.reader.Wait()
+	l.out.stop()
+	l.both.Wait()
 	l.wg.Wait()
 	return report
 }

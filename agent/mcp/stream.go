@@ -92,7 +92,9 @@ func (a *answer) events(ctx context.Context, r *sse.Reader) (message, error) {
 		case msg.fit(a.c.id) == idOther:
 			a.note("reply for another request on this stream")
 		default:
-			a.x.Latency = time.Since(a.start)
+			if a.x.Latency = a.replied; a.replied == 0 {
+				a.x.Latency = time.Since(a.start)
+			}
 			a.rest(r)
 			return msg, nil
 		}
@@ -127,6 +129,13 @@ func (s *streamEnds) worthWaiting() bool {
 	return s.open.Load() < openInARow || s.skipped.Add(1)%askAgain == 0
 }
 
+// ended notes a stream that did as it should.
+func (s *streamEnds) ended() {
+	if s.open.Load() != 0 {
+		s.open.Store(0)
+	}
+}
+
 // rest waits a moment for the end of the stream, after which its connection
 // serves the next call. That is no part of the latency, and not done where it
 // never helps: the connection is closed instead.
@@ -147,11 +156,18 @@ func (a *answer) rest(r *sse.Reader) {
 			a.note("events after the reply")
 			continue
 		case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
-			ends.open.Store(0)
-		case ends.open.Add(1) == openInARow:
-			a.l.c.find.add("answer streams stay open after the reply", "")
+			ends.ended()
+		default:
+			a.l.leftOpen()
 		}
 		return
+	}
+}
+
+// leftOpen counts a stream that did not end after its reply.
+func (l *httpLink) leftOpen() {
+	if l.c.ends.open.Add(1) == openInARow {
+		l.c.find.add("answer streams stay open after the reply", "")
 	}
 }
 

@@ -1,55 +1,20 @@
-// Package pace says when the next operation of a load is due.
+// Package pace says when the next operation of a load is due, and who works when.
 //
 // In goes a load shape and the number of an arrival, from 0; out comes when that
 // arrival is due, or that the shape is over. It is arithmetic: no clock, no
-// goroutine, no random number, and no floating point, so the millionth arrival
-// is where the first one promised.
+// goroutine, no random number beside those of a seed, and no floating point in any
+// result, so the millionth arrival is where the first one promised, on every
+// machine.
+//
+//	Constant   the same rate all the time
+//	Profile    rates, or callers, that change along straight lines
+//	Poisson    arrivals of a Profile that do not know of each other
 package pace
 
-import (
-	"math"
-	"math/bits"
-	"time"
-)
+import "time"
 
 // Shape is a schedule of arrivals. Due is the time of arrival i after the
 // start, ascending in i; ok is false when the shape ends before it.
 type Shape interface {
 	Due(i uint64) (due time.Duration, ok bool)
-}
-
-// Constant is a constant arrival rate: arrival i is due at exactly
-// i*1e9/MilliRate whole microseconds, rounded down, never accumulated.
-type Constant struct {
-	MilliRate int64         // thousandths of an arrival per second; 0 or less: everything at once
-	Count     uint64        // arrivals; 0 = no limit
-	Length    time.Duration // arrivals due from here on do not belong to it; 0 = no limit
-}
-
-// Due is the time of arrival i.
-func (c Constant) Due(i uint64) (time.Duration, bool) {
-	if c.Count > 0 && i >= c.Count {
-		return 0, false
-	}
-	due, fits := c.at(i)
-	if !fits || c.Length > 0 && due >= c.Length {
-		return 0, false
-	}
-	return due, true
-}
-
-// at is false for arrivals beyond the range of a Duration, 292 years.
-func (c Constant) at(i uint64) (time.Duration, bool) {
-	if c.MilliRate <= 0 {
-		return 0, true
-	}
-	hi, lo := bits.Mul64(i, 1e9)
-	if hi >= uint64(c.MilliRate) {
-		return 0, false
-	}
-	us, _ := bits.Div64(hi, lo, uint64(c.MilliRate))
-	if us > math.MaxInt64/uint64(time.Microsecond) {
-		return 0, false
-	}
-	return time.Duration(us) * time.Microsecond, true
 }

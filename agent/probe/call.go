@@ -36,29 +36,51 @@ type caller struct {
 	slots   slots         // bounds the calls inside the target; nil = this caller alone
 	queued  time.Duration // spent waiting for a slot, and for leave
 	may     *may
+	out     target.Call      // at hand
+	in      metrics.Exchange // what became of it
 }
 
-// attempt makes one attempt, counted from 0, of an operation.
-func (c *caller) attempt(ctx context.Context, op uint64, attempt uint32) metrics.Exchange {
+// attempt makes one attempt, counted from 0, of an operation. The exchange is the
+// caller's until the next one.
+func (c *caller) attempt(ctx context.Context, op uint64, attempt uint32) *metrics.Exchange {
 	tool := c.box.of(op)
-	call := target.Call{Op: op, Attempt: attempt, Label: c.label, Tool: tool.name,
+	c.out = target.Call{Op: op, Attempt: attempt, Label: c.label, Tool: tool.name,
 		Args: tool.args(c.box.salt, op), Level: c.level, Keep: tool.output != nil}
-	return c.layer.Do(ctx, op, attempt, c.timeout, func(ctx context.Context) metrics.Exchange {
-		if err := c.admit(ctx); err != nil {
-			return notSent(err)
-		}
-		c.sent++
-		if c.slots == nil {
-			return c.session.Call(ctx, call)
-		}
-		return c.inSlot(ctx, &call)
+	return c.send(ctx)
+}
+
+// send makes the call at hand. An exchange is large and a burst is thousands of
+// goroutines that each wait in the middle of one: what is made here stays in place,
+// so that their stacks stay small.
+func (c *caller) send(ctx context.Context) *metrics.Exchange {
+	if c.layer.Schedule != nil {
+		c.faulted(ctx)
+		return &c.in
+	}
+	c.forward(ctx)
+	c.layer.Clock.Advance(c.in.Latency)
+	return &c.in
+}
+
+// faulted is send through the fault layer.
+func (c *caller) faulted(ctx context.Context) {
+	c.in = c.layer.Do(ctx, c.out.Op, c.out.Attempt, c.timeout, func(ctx context.Context) metrics.Exchange {
+		c.forward(ctx)
+		return c.in
 	})
 }
 
-// inSlot makes a call and frees the slot it was made in.
-func (c *caller) inSlot(ctx context.Context, call *target.Call) metrics.Exchange {
-	defer c.slots.free()
-	return c.session.Call(ctx, *call)
+// forward lets the call at hand go out to the target.
+func (c *caller) forward(ctx context.Context) {
+	if err := c.admit(ctx); err != nil {
+		c.in = notSent(err)
+		return
+	}
+	c.sent++
+	if c.slots != nil {
+		defer c.slots.free()
+	}
+	c.in = c.session.Call(ctx, c.out)
 }
 
 // admit waits until the caller may call: for its turn, then for leave.

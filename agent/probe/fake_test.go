@@ -1,6 +1,7 @@
 package probe
 
 import (
+	"bytes"
 	"context"
 	"sync"
 	"time"
@@ -54,6 +55,7 @@ type fakeSession struct {
 
 func (s fakeSession) Call(ctx context.Context, c target.Call) metrics.Exchange {
 	s.fake.mu.Lock()
+	c.Args = bytes.Clone(c.Args) // they are the caller's once the call is over
 	s.fake.calls = append(s.fake.calls, c)
 	if s.fake.users == nil {
 		s.fake.users = map[int]int{}

@@ -19,8 +19,8 @@ type gate struct {
 	most   time.Duration // longest single pause; 0 = never pause
 	quota  Quota         // of the fleet; nil = none
 	obeyed atomic.Uint64 // number of the last pause of the fleet
-	mu     sync.Mutex    // guards until and budget
-	until  time.Duration
+	until  atomic.Int64  // ns on the clock; changes with mu held
+	mu     sync.Mutex    // guards budget
 	budget time.Duration
 }
 
@@ -41,7 +41,7 @@ func (g *gate) see(x *metrics.Exchange, now time.Duration, seen *metrics.QuotaSe
 	}
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if now >= g.until {
+	if now >= time.Duration(g.until.Load()) {
 		g.shut(now, pause, seen)
 	}
 }
@@ -66,7 +66,7 @@ func (g *gate) obey(clock faultproxy.Clock, seen *metrics.QuotaSeen) {
 // shut closes the gate, or keeps it closed for longer, as far as the longest
 // pause and the budget go. A pause that is prolonged stays one. mu is held.
 func (g *gate) shut(now, pause time.Duration, seen *metrics.QuotaSeen) {
-	from := max(now, g.until)
+	from := max(now, time.Duration(g.until.Load()))
 	more := min(now+min(pause, g.most)-from, g.budget)
 	if more <= 0 {
 		return
@@ -74,7 +74,7 @@ func (g *gate) shut(now, pause time.Duration, seen *metrics.QuotaSeen) {
 	if from == now {
 		seen.Waits++
 	}
-	g.until = from + more
+	g.until.Store(int64(from + more))
 	g.budget -= more
 	seen.WaitedUS += more.Microseconds()
 }
@@ -85,26 +85,24 @@ func (g *gate) closed(clock faultproxy.Clock, now time.Duration, seen *metrics.Q
 		return false
 	}
 	g.obey(clock, seen)
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	return now < g.until
+	return now < time.Duration(g.until.Load())
 }
 
-// wait returns when the gate is open, or with the end of ctx.
-func (g *gate) wait(ctx context.Context, clock faultproxy.Clock, seen *metrics.QuotaSeen) error {
+// wait returns the time once the gate is open, or the end of ctx. now is a time
+// that was read after the last call ended.
+func (g *gate) wait(ctx context.Context, clock faultproxy.Clock, now time.Duration, seen *metrics.QuotaSeen) (time.Duration, error) {
 	if g.most <= 0 {
-		return ctx.Err()
+		return now, ctx.Err()
 	}
 	for {
 		g.obey(clock, seen)
-		g.mu.Lock()
-		left := g.until - clock.Now()
-		g.mu.Unlock()
+		left := time.Duration(g.until.Load()) - now
 		if left <= 0 {
-			return ctx.Err()
+			return now, ctx.Err()
 		}
-		if err := clock.Sleep(ctx, left); err != nil {
-			return err
+		err := clock.Sleep(ctx, left)
+		if now = clock.Now(); err != nil {
+			return now, err
 		}
 	}
 }

@@ -2,44 +2,60 @@ package probe
 
 import (
 	"context"
+	"errors"
+	"math"
 	"runtime"
 	"strings"
 	"testing"
 	"time"
 
-	"ordeal/agent/wire"
 	"ordeal/faultproxy"
 	"ordeal/metrics"
 )
 
-func lagOf(n int64, us int64) metrics.Dist {
-	var d metrics.Dist
-	d.RecordN(us, n)
-	return d
-}
-
 func TestSaturation(t *testing.T) {
+	second := func(s signals) signals {
+		s.span, s.cores = time.Second, 2
+		if s.ticks == 0 {
+			s.ticks = 1000
+		}
+		return s
+	}
 	rows := []struct {
 		name  string
-		g     wire.Generator
-		paced bool
-		p50   int64
+		s     signals
 		want  string // part of the reason
+		short float64
 	}{
-		{"Calm", wire.Generator{CPUMilli: 300, Lag: lagOf(1000, 100)}, true, 5000, ""},
-		{"PacerLate", wire.Generator{CPUMilli: 300, Lag: lagOf(1000, 2500)}, true, 5000, "2500 µs late at p99, more than 2000"},
-		{"LateBesideSlowTarget", wire.Generator{CPUMilli: 300, Lag: lagOf(1000, 2500)}, true, 50_000, ""},
-		{"TimersMayBeLate", wire.Generator{CPUMilli: 300, Lag: lagOf(1000, 9000)}, false, 5000, ""},
-		{"Starved", wire.Generator{CPUMilli: 300, Lag: lagOf(1000, 11_000)}, false, 5000, "more than 10000"},
-		{"Busy", wire.Generator{CPUMilli: 1750, Lag: lagOf(1000, 100)}, true, 5000, "used 87 % of 2 cores"},
-		{"AtTheLimit", wire.Generator{CPUMilli: 1700, Lag: lagOf(1000, 100)}, true, 5000, ""},
-		{"TooShortToTell", wire.Generator{CPUMilli: 2000, Lag: lagOf(5, 90_000)}, false, 5000, ""},
+		{"Calm", signals{paced: true, cpu: 300 * time.Millisecond, late: 100, service: 5000}, "", 0},
+		{"PacerLate", signals{paced: true, late: 1500, service: 5000}, "1500 µs late at p99, more than 1000", 0},
+		{"FewTicks", signals{paced: true, late: 1500, service: 5000, ticks: 50}, "", 0},
+		{"LateBesideSlowTarget", signals{paced: true, late: 2500, service: 50_000}, "", 0},
+		{"TimersMayBeLate", signals{late: 9000, service: 5000}, "", 0},
+		{"Starved", signals{late: 11_000, service: 5000}, "more than 10000", 0},
+		{"Busy", signals{paced: true, cpu: 1750 * time.Millisecond}, "used 87 % of 2 cores", 875.0 / 850},
+		{"AtTheLimit", signals{paced: true, cpu: 1700 * time.Millisecond}, "", 0},
+		{"Crowded", signals{paced: true, cpu: 600 * time.Millisecond, wait: 600 * time.Millisecond}, "waited for a CPU for 30 % of the time of 2 cores", 2},
+		{"HalfIssued", signals{paced: true, fellBack: 500 * time.Millisecond}, "issued 50.0 % of the arrivals", 2},
+		{"BusyAndHalfIssued", signals{paced: true, cpu: 2 * time.Second, fellBack: 500 * time.Millisecond}, "used 100 % of 2 cores", 2 / 0.85},
+		{"CaughtUp", signals{paced: true, fellBack: -500 * time.Millisecond}, "", 0},
+		{"Collecting", signals{paced: true, pause: 60 * time.Millisecond}, "garbage collection for 6 % of the time", 0},
+		{"SlotsLate", signals{paced: true, handed: 1000, tardy: 11}, "1.1 % of its calls began more than 1000 µs", 0},
+		{"FewSlotsLate", signals{paced: true, handed: 1000, tardy: 10}, "", 0},
+		{"Files", signals{paced: true, files: 3}, "3 calls found no descriptor left", 0},
+		{"Ports", signals{ports: 3}, "3 calls found no local port left", 0},
+		{"Memory", signals{memory: 960}, "used 96 % of the memory", 0},
+		{"TooShortToTell", signals{cpu: 2 * time.Second, late: 90_000, ticks: 5}, "", 0},
 	}
 	for _, r := range rows {
 		t.Run(r.name, func(t *testing.T) {
-			got := saturation(&r.g, r.paced, 2, r.p50)
+			s := second(r.s)
+			got := s.reason()
 			if (got == "") != (r.want == "") || !strings.Contains(got, r.want) {
 				t.Errorf("got %q, want %q", got, r.want)
+			}
+			if short := s.short(); got != "" && math.Abs(short-r.short) > 0.01 {
+				t.Errorf("short %.3f times, want %.3f", short, r.short)
 			}
 		})
 	}
@@ -47,31 +63,35 @@ func TestSaturation(t *testing.T) {
 
 // TestMeterSeesCPU burns one core for a moment.
 func TestMeterSeesCPU(t *testing.T) {
-	m := startMeter(&Env{Target: &fake{}}, true)
-	for start := time.Now(); time.Since(start) < 50*time.Millisecond; {
+	env := &Env{Target: &fake{}}
+	m := newMeter(env, true)
+	m.start(env)
+	began := time.Now()
+	for start := CPUTime(); CPUTime()-start < 50*time.Millisecond; {
 	}
 	g := m.stop(metrics.NewTally())
-	if limit := int64(runtime.NumCPU()) * 1100; g.CPUMilli < 50 || g.CPUMilli > limit {
-		t.Errorf("CPU %d thousandths of a core", g.CPUMilli)
+	used := time.Duration(g.CPUMilli) * time.Since(began) / 1000
+	if limit := int64(runtime.NumCPU()) * 1100; used < 40*time.Millisecond || g.CPUMilli > limit {
+		t.Errorf("CPU %d thousandths of a core, %v; want at least 40ms", g.CPUMilli, used)
 	}
 }
 
-// TestKernelWait: never early, and stopped by its context.
-func TestKernelWait(t *testing.T) {
-	done := make(chan struct{})
-	go func() { // the waiter keeps the thread it locks
-		defer close(done)
-		wait, clock := newWaiter(false), faultproxy.NewRealClock()
-		for due := time.Millisecond; due < 30*time.Millisecond; due += 3 * time.Millisecond {
-			if err := wait(t.Context(), clock, due); err != nil || clock.Now() < due {
-				t.Errorf("woke up at %v, due %v: %v", clock.Now(), due, err)
-			}
+// TestWaiter: never early, and stopped by its context.
+func TestWaiter(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	clock := faultproxy.NewRealClock()
+	wait, done := newWaiter(ctx, false)
+	defer done()
+	for due := time.Millisecond; due < 30*time.Millisecond; due += 3 * time.Millisecond {
+		if err := wait(ctx, clock, due); err != nil || clock.Now() < due {
+			t.Errorf("woke up at %v, due %v: %v", clock.Now(), due, err)
 		}
-		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Millisecond)
-		defer cancel()
-		if err := wait(ctx, clock, time.Hour); err == nil || clock.Now() > 10*time.Second {
-			t.Errorf("a stopped wait returned %v at %v", err, clock.Now())
-		}
-	}()
-	<-done
+	}
+	time.AfterFunc(10*time.Millisecond, cancel)
+	if err := wait(ctx, clock, time.Hour); !errors.Is(err, context.Canceled) || clock.Now() > 10*time.Second {
+		t.Errorf("a stopped wait returned %v at %v", err, clock.Now())
+	}
+	if err := wait(ctx, clock, time.Hour); err == nil {
+		t.Error("a stopped wait began again")
+	}
 }

@@ -303,7 +303,7 @@ func TestFleetPauseIsProlonged(t *testing.T) {
 		refused := metrics.Exchange{Outcome: metrics.RateLimited, Quota: "http_status", RetryAfter: time.Hour}
 		g.see(&refused, clock.Now(), &seen) // an answer to a call sent before
 		if !g.closed(clock, 1999*time.Millisecond, &seen) || g.closed(clock, 2*time.Second, &seen) || seen.Waits != 1 || seen.WaitedUS != 2_000_000 {
-			t.Errorf("closed until %v, %+v; want one wait of 2s", g.until, seen)
+			t.Errorf("closed until %v, %+v; want one wait of 2s", time.Duration(g.until.Load()), seen)
 		}
 	})
 }

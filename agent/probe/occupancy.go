@@ -3,6 +3,7 @@ package probe
 import (
 	"context"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"ordeal/agent/target"
@@ -12,28 +13,41 @@ import (
 )
 
 // occupancy integrates the time in which at least one call is in flight or one
-// deliberate wait goes on: what is left of a run is the instrument's own.
+// deliberate wait goes on: what is left of a run is the instrument's own. Calls that
+// overlap meet no lock.
 type occupancy struct {
-	mu    sync.Mutex
-	n     int
+	n atomic.Int64 // calls and waits under way
+
+	mu    sync.Mutex // guards what is below
+	busy  bool       // as far as it was told
 	since time.Time
 	total time.Duration
 }
 
 func (o *occupancy) enter() {
-	o.mu.Lock()
-	if o.n++; o.n == 1 {
-		o.since = time.Now()
+	if o.n.Add(1) == 1 {
+		o.turn()
 	}
-	o.mu.Unlock()
 }
 
 func (o *occupancy) leave() {
+	if o.n.Add(-1) == 0 {
+		o.turn()
+	}
+}
+
+// turn begins or ends a busy stretch. Whoever comes first after a change of n sees
+// what it is by then, so one that overtakes another leaves it nothing to do.
+func (o *occupancy) turn() {
 	o.mu.Lock()
-	if o.n--; o.n == 0 {
+	defer o.mu.Unlock()
+	switch busy := o.n.Load() > 0; {
+	case busy && !o.busy:
+		o.busy, o.since = true, time.Now()
+	case !busy && o.busy:
+		o.busy = false
 		o.total += time.Since(o.since)
 	}
-	o.mu.Unlock()
 }
 
 func (o *occupancy) spent() time.Duration {
@@ -85,7 +99,15 @@ func (t occupied) Session(ctx context.Context, user int) (target.Session, error)
 	if err != nil {
 		return nil, err
 	}
-	return occupiedSession{s, t.occupancy}, nil
+	return t.occupancy.session(s), nil
+}
+
+// session lets a session report to the occupancy. Nil watches nothing.
+func (o *occupancy) session(s target.Session) target.Session {
+	if o == nil {
+		return s
+	}
+	return occupiedSession{s, o}
 }
 
 type occupiedSession struct {

@@ -118,10 +118,10 @@ func (r *retrier) work(ctx context.Context, op uint64) {
 			}
 			return
 		}
-		r.may.report(&x)
+		r.may.report(x)
 		begun := r.now() - x.Latency
-		r.tally.Add(&x, 0)
-		r.pass.env.revive(ctx, r.pass.unit, &x, r.tally)
+		r.tally.Add(x, 0)
+		r.pass.env.revive(ctx, r.pass.unit, x, r.tally)
 		r.path.Invocations = append(r.path.Invocations, metrics.Invocation{
 			Attempt: attempt + 1, Outcome: x.Outcome, Quota: x.Quota != "" && x.Origin == metrics.FromTarget, Delivered: x.Delivered, Executed: x.Executed, Fault: x.Fault,
 			StartedUS: (begun - start).Microseconds(), LatencyUS: x.Latency.Microseconds(), WaitedUS: waited.Microseconds(), Fingerprint: print,
@@ -130,7 +130,7 @@ func (r *retrier) work(ctx context.Context, op uint64) {
 			break
 		}
 		var err error
-		if waited, err = r.backOff(ctx, &x); err != nil {
+		if waited, err = r.backOff(ctx, x); err != nil {
 			r.behavior.Unmeasured++ // stopped before its retries were used up
 			return
 		}

@@ -26,8 +26,10 @@ type Env struct {
 	Quota Quota
 
 	crash     *crash
-	timers    bool       // pace by Go timers: the clock of a test
-	occupancy *occupancy // of a real target
+	timers    bool          // pace by Go timers: the clock of a test
+	metered   func(*meter)  // a test looks on; nil: nobody does
+	occupancy *occupancy    // of a real target
+	plain     target.Target // as it was given, with all it can do
 }
 
 // Progress is told now and then how many operations of a unit are done, how many
@@ -49,6 +51,7 @@ func Run(ctx context.Context, env Env, u *wire.Unit, progress Progress) *wire.Re
 	defer stop(nil)
 	env.crash = &crash{stop: stop}
 	told := env.Target
+	env.plain = told
 	if !env.Target.Virtual() {
 		env.occupancy = &occupancy{}
 		env.Target = env.occupancy.observe(env.Target, env.Leave)

@@ -2,8 +2,10 @@
 
 package probe
 
-// newWaiter waits by timers: only Linux has clock_nanosleep with a slack that
-// can be set. The lag it causes is recorded.
-func newWaiter(bool) (wait waiter) { return timerWait }
+import "context"
+
+// newWaiter waits by timers: only Linux has timers of the kernel that are files. The
+// lag it causes is recorded.
+func newWaiter(context.Context, bool) (wait waiter, done func()) { return timerWait, func() {} }
 
 func holdThread() (wait waiter, done func()) { return timerWait, func() {} }

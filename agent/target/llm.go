@@ -120,10 +120,10 @@ func (t *llmTarget) Close(context.Context) error {
 
 type llmSession struct{ client *llm.Client }
 
-// Call sends the prompt of the operation. Tool and arguments of the call are of
-// no meaning here.
+// Call sends the prompt that the arguments hold (prompt or messages, max_tokens), or
+// else the operation's. The tool is of no meaning here.
 func (s llmSession) Call(ctx context.Context, c Call) metrics.Exchange {
-	x := s.client.Chat(ctx, c.Op).Exchange
+	x := s.client.Ask(ctx, c.Op, c.Args).Exchange
 	if !c.Keep {
 		x.Text = ""
 	}

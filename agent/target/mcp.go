@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"sync/atomic"
 
@@ -19,10 +20,10 @@ import (
 const maxRestarts = 100
 
 // mcpTarget is a server of the Model Context Protocol. Over streamable HTTP each
-// virtual user has a session of its own.
+// virtual user has a session of its own; on stdio the users share its processes.
 type mcpTarget struct {
 	t        wire.Target
-	client   *mcp.Client
+	clients  []*mcp.Client // user u is with u mod their number; more than one on stdio only
 	redact   *secret.Redactor
 	mu       sync.Mutex // guards sessions
 	sessions map[int]*mcpSession
@@ -41,12 +42,55 @@ func openMCP(ctx context.Context, t wire.Target) (Target, error) {
 	if err != nil {
 		return nil, err
 	}
-	client, err := mcp.Dial(ctx, cfg)
-	if err != nil {
+	m := &mcpTarget{t: t, redact: cfg.Redactor, sessions: map[int]*mcpSession{}}
+	if err := m.dial(ctx, cfg); err != nil {
 		return nil, fmt.Errorf("target: %w", err)
 	}
-	return &mcpTarget{t: t, client: client, redact: cfg.Redactor, sessions: map[int]*mcpSession{}}, nil
+	return m, nil
 }
+
+// dial starts the processes of a stdio server side by side, or reaches the one
+// server there is. When one cannot be started none is left.
+func (m *mcpTarget) dial(ctx context.Context, cfg mcp.Config) error {
+	n := 1
+	if cfg.Transport == wire.Stdio {
+		n = max(n, m.t.Processes)
+	}
+	clients, errs := make([]*mcp.Client, n), make([]error, n)
+	var wg sync.WaitGroup
+	for i := range n {
+		wg.Go(func() { clients[i], errs[i] = mcp.Dial(ctx, cfg) })
+	}
+	wg.Wait()
+	m.clients = clients
+	for _, err := range errs {
+		if err != nil {
+			m.closeAll(ctx)
+			return err // the others failed likewise, or are not to blame
+		}
+	}
+	return nil
+}
+
+// closeAll ends all clients there are side by side, and reports whether a process
+// survived.
+func (m *mcpTarget) closeAll(ctx context.Context) (survived bool) {
+	var left atomic.Bool
+	var wg sync.WaitGroup
+	for _, c := range m.clients {
+		if c != nil {
+			wg.Go(func() {
+				if c.Close(ctx).Step == "survived" {
+					left.Store(true)
+				}
+			})
+		}
+	}
+	wg.Wait()
+	return left.Load()
+}
+
+func (m *mcpTarget) client(user int) *mcp.Client { return m.clients[user%len(m.clients)] }
 
 // mcpConfig resolves the references of a target.
 func mcpConfig(t wire.Target) (mcp.Config, error) {
@@ -91,9 +135,10 @@ func (m *mcpTarget) Survey(ctx context.Context) (*wire.Survey, error) {
 	if err != nil {
 		return nil, fmt.Errorf("target: %w", err)
 	}
-	info := m.client.Info()
-	stderr, written := m.client.Stderr()
-	notes = append(m.client.Notes(), notes...)
+	first := m.client(0)
+	info := first.Info()
+	stderr, written := first.Stderr()
+	notes = append(first.Notes(), notes...)
 	if kept := int64(len(stderr)); written > kept {
 		notes = append(notes, fmt.Sprintf("stderr: %d bytes written, the last %d kept here", written, kept))
 	}
@@ -123,7 +168,36 @@ func (m *mcpTarget) hidden(raw json.RawMessage) json.RawMessage {
 }
 
 // Notes are what the server did against the protocol so far, beside its answers.
-func (m *mcpTarget) Notes() []string { return m.client.Notes() }
+func (m *mcpTarget) Notes() []string {
+	notes := m.client(0).Notes()
+	for _, c := range m.clients[1:] {
+		for _, n := range c.Notes() {
+			if !slices.Contains(notes, n) {
+				notes = append(notes, n)
+			}
+		}
+	}
+	return notes
+}
+
+// Sessions counts those that the server opened for us, and of these the ones in
+// place of lost ones.
+func (m *mcpTarget) Sessions() (opened, reopened int64) {
+	for _, c := range m.clients {
+		opened += c.Opened()
+		reopened += c.Reopened()
+	}
+	return opened, reopened
+}
+
+// OneSession opens a session for one operation; done closes it.
+func (m *mcpTarget) OneSession(ctx context.Context, user int) (s Session, done func(), err error) {
+	open, err := m.client(user).NewSession(ctx)
+	if err != nil {
+		return nil, nil, fmt.Errorf("target: session of an operation of user %d: %w", user, err)
+	}
+	return mcpCaller{open, m}, func() { open.Close(ctx) }, nil
+}
 
 func (m *mcpTarget) session(ctx context.Context, user int) (*mcp.Session, error) {
 	m.mu.Lock()
@@ -136,7 +210,7 @@ func (m *mcpTarget) session(ctx context.Context, user int) (*mcp.Session, error)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.open == nil {
-		open, err := m.client.NewSession(ctx)
+		open, err := m.client(user).NewSession(ctx)
 		if err != nil {
 			return nil, fmt.Errorf("target: session of user %d: %w", user, err)
 		}
@@ -168,17 +242,29 @@ func (c mcpCaller) Call(ctx context.Context, call Call) metrics.Exchange {
 }
 
 // Alive pings, and starts a server anew that has died or hangs. The exit status
-// is that of the process it replaced.
+// is that of the process it replaced. Of several processes all have to be alive.
 func (m *mcpTarget) Alive(ctx context.Context) (alive, restarted bool, exit string) {
-	if m.client.Alive(ctx) {
+	alive = true
+	for _, c := range m.clients {
+		ok, again, how := m.revive(ctx, c)
+		alive, restarted = alive && ok, restarted || again
+		if exit == "" {
+			exit = how
+		}
+	}
+	return alive, restarted, exit
+}
+
+func (m *mcpTarget) revive(ctx context.Context, c *mcp.Client) (alive, restarted bool, exit string) {
+	if c.Alive(ctx) {
 		return true, false, ""
 	}
 	if m.restarts.Add(1) > maxRestarts {
 		return false, false, ""
 	}
-	before := m.client.Restarts()
-	report, err := m.client.Restart(ctx)
-	if err != nil || m.client.Restarts() == before {
+	before := c.Restarts()
+	report, err := c.Restart(ctx)
+	if err != nil || c.Restarts() == before {
 		return false, false, report.Exit
 	}
 	return true, true, report.Exit
@@ -190,7 +276,7 @@ func (m *mcpTarget) Virtual() bool { return false }
 // Close ends the sessions, then the process. A process that survives even
 // SIGKILL is an error.
 func (m *mcpTarget) Close(ctx context.Context) error {
-	if report := m.client.Close(ctx); report.Step == "survived" {
+	if m.closeAll(ctx) {
 		return fmt.Errorf("target: the server process did not end within its bounds: end it by hand")
 	}
 	return nil

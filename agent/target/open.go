@@ -32,8 +32,10 @@ func open(ctx context.Context, t wire.Target) (Target, error) {
 		return openMCP(ctx, t)
 	case wire.OpenAI, wire.Anthropic:
 		return openLLM(t)
+	case wire.HTTP:
+		return openHTTP(t)
 	}
-	return nil, fmt.Errorf("target: unknown kind %q: want one of %s, %s, %s, %s", t.Kind, wire.Mock, wire.MCP, wire.OpenAI, wire.Anthropic)
+	return nil, fmt.Errorf("target: unknown kind %q: want one of %s, %s, %s, %s, %s", t.Kind, wire.Mock, wire.MCP, wire.OpenAI, wire.Anthropic, wire.HTTP)
 }
 
 // Explain is what a result says about an error of this package: why a unit

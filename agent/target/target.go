@@ -1,5 +1,6 @@
 // Package target reaches the system under test. One file per kind: a mock on a
-// virtual clock, an MCP server over three transports, an LLM endpoint.
+// virtual clock, an MCP server over three transports, an LLM endpoint, a plain HTTP
+// server.
 //
 // In goes a wire.Target; out come exchanges. A failure of the target is a value
 // (metrics.Exchange), never a Go error; a Go error from here means that nothing

@@ -11,6 +11,7 @@
 //	result    stream                        ◀───────   counts once
 //	request   prepare, abort, ping          ◀──────▶   ready
 //	control   go, halt, release, quota      ───────▶   to all agents of a run
+//	name      who is called that?                      agents, of each other
 //
 // A unit is self-contained: an agent that has never heard of the run can work
 // it. It holds references to secrets (${env:NAME}, ${file:/path}), never their

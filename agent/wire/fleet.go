@@ -6,7 +6,8 @@ import "time"
 type Hello struct {
 	V        int               `json:"v"`
 	ID       string            `json:"id"`
-	Version  string            `json:"version"` // of the software
+	Instance string            `json:"instance,omitempty"` // of the process: every one draws its own when it starts
+	Version  string            `json:"version"`            // of the software
 	Labels   map[string]string `json:"labels,omitempty"`
 	Pools    []string          `json:"pools"`
 	Digest   string            `json:"digest"`             // of the fault schedule's probe set
@@ -22,6 +23,16 @@ type Holding struct {
 	Unit     string `json:"unit,omitempty"`
 	CPUMilli int64  `json:"cpu_milli"` // of the process since the last heartbeat, thousandths of one core
 	Cores    int    `json:"cores"`     // it may use
+}
+
+// Bearer says who bears an agent's name. Agents ask each other: two processes of
+// one name would be taken for one.
+type Bearer struct {
+	V        int    `json:"v"`
+	Agent    string `json:"agent"`
+	Instance string `json:"instance"`
+	Process  string `json:"process"`            // host and process, for people
+	Draining bool   `json:"draining,omitempty"` // it is about to leave
 }
 
 // Control is a message to all agents of a run. One of an older generation than
@@ -79,8 +90,8 @@ type Ready struct {
 	Failure *Failure `json:"failure,omitempty"`
 }
 
-// Busy is the class of the failure of an agent that works something else: the
-// share may be offered again.
+// Busy is the class of the failure of an agent that works something else, or gets
+// no leave for the moment: the share may be offered again.
 const Busy = "busy"
 
 // Event says what became of a unit at an agent.

@@ -47,6 +47,7 @@ func Permissions(agent string, queues []string) (publish, subscribe []string) {
 		ProgressSubject("*", agent),
 		EventSubject("*", agent),
 		LeaseSubject("*", agent),
+		NameSubject(agent),
 	)
-	return publish, []string{InboxPrefix(agent) + ".>", AgentSubject(agent), ControlSubject("*")}
+	return publish, []string{InboxPrefix(agent) + ".>", AgentSubject(agent), NameSubject(agent), ControlSubject("*")}
 }

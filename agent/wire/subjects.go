@@ -29,6 +29,11 @@ const (
 	DedupeWindow = 10 * time.Minute
 	Heartbeat    = 2 * time.Second
 	MaxPayload   = 8 << 20 // bytes of one message
+	// MinPayload is the least that a server must take, and what nats-server takes
+	// unless it is told otherwise: eleven distributions of a load, which have 93 KB
+	// each at their worst, come to it. Catalogues of tools and the periods of a long
+	// load want MaxPayload.
+	MinPayload = 1 << 20
 	// PrepareWait bounds the time until a whole gang is ready: an agent may have
 	// to start the server first, or be busy with another run. Who is ready waits
 	// GoWait for go: longer, because the last one may be late.
@@ -95,6 +100,10 @@ func LeaseSubject(run, agent string) string { return "ordeal.v1.lease." + run + 
 
 // AgentSubject carries requests to one agent: see Request.
 func AgentSubject(id string) string { return "ordeal.v1.agent." + id }
+
+// NameSubject is where agents ask who bears a name: see Bearer. It is not
+// AgentSubject, since whoever may publish there can give an agent work.
+func NameSubject(id string) string { return "ordeal.v1.name." + id }
 
 // RunSubject carries requests to the controller of a run: see Order.
 func RunSubject(run string) string { return "ordeal.v1.run." + run }

@@ -206,7 +206,7 @@ type StepTally struct {
 }
 
 // MaxPeriods bounds the periods of a result, which travels in one message.
-const MaxPeriods = 300
+const MaxPeriods = 200
 
 // ByLease is Released of a result that the end of a lease has cut.
 const ByLease = "lease"

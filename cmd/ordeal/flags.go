@@ -83,6 +83,7 @@ func (f *scanFlags) bindReach(fs *pflag.FlagSet) {
 	fs.StringVar(&s.Target.Endpoint, "base-url", "", "endpoint of an openai: or anthropic: compatible server")
 	fs.StringVar(&s.Target.APIKey, "api-key", "", "the key, or better a reference to it, such as '${env:MY_KEY}' (default: the provider's own variable)")
 	fs.StringVar(&s.Target.Prompt, "prompt", "", "prompt for an LLM target")
+	fs.StringVar(&s.Target.Body, "body", "", "body of an http-post: target, JSON or text; {op_id} in it is the operation's own")
 	fs.StringVar(&s.Target.Protocol, "protocol", "", "pin the MCP revision, such as 2025-11-25 or 2026-07-28 (default: negotiate)")
 	fs.Float64Var(&s.PriceIn, "price-in", 0, "USD per million input tokens")
 	fs.Float64Var(&s.PriceOut, "price-out", 0, "USD per million output tokens")

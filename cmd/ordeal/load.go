@@ -3,7 +3,6 @@ package main
 import (
 	"errors"
 	"fmt"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -100,21 +99,6 @@ func (f *loadFlags) send(cmd *cobra.Command, opt *controller.Options, streams St
 	return doc, errors.Join(ended(err), stop(), leave())
 }
 
-// watch shows how the load goes: as lines of JSON where asked for, as a table on
-// a terminal, and not at all else.
-func (f *loadFlags) watch(opt *controller.Options, streams Streams) (end func()) {
-	switch {
-	case f.jsonLines:
-		opt.Live = jsonLines(streams.Out)
-		return func() {}
-	case f.quiet || f.json || !terminal(streams.Err):
-		return func() {}
-	}
-	bar := newProgress(streams.Err, time.Now)
-	opt.Observe = bar.observer()
-	return bar.done
-}
-
 // print shows the result on stdout; a stream of lines ends with the document's
 // verdict as one more.
 func (f *loadFlags) print(doc *result.Document, streams Streams) error {
@@ -131,5 +115,10 @@ func (f *loadFlags) files() (outputs, error) {
 	}
 	var files outputs
 	files.add(f.jsonOut, "result document", report.JSON)
+	files.add(f.html, "page", report.LoadHTML)
+	files.add(f.markdown, "report", report.Markdown)
+	files.add(f.hdrLog, "histogram log", report.HDRLog)
+	files.add(f.hgrm, "percentile distribution", report.HGRM)
+	files.add(f.csv, "table of periods", report.PeriodsCSV)
 	return files, files.check()
 }

@@ -9,7 +9,6 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"ordeal/agent/wire"
 	"ordeal/controller/spec"
 )
 
@@ -29,7 +28,7 @@ type loadFlags struct {
 	jsonLines bool
 	html      string
 	markdown  string
-	hlog      string
+	hdrLog    string
 	hgrm      string
 	csv       string
 }
@@ -69,6 +68,11 @@ func (f *loadFlags) bind(fs *pflag.FlagSet) {
 	f.bindReach(fs)
 	f.bindFleet(fs)
 	fs.BoolVar(&f.jsonLines, "json-lines", false, "print a line of JSON every second while the load goes on, and the verdict at its end")
+	fs.StringVar(&f.html, "html", "", "write a page with charts to this file")
+	fs.StringVar(&f.markdown, "report-out", "", "write the report as Markdown to this file")
+	fs.StringVar(&f.hdrLog, "hdr-log", "", "write the latencies of each period to this file, an HdrHistogram V2 log")
+	fs.StringVar(&f.hgrm, "hgrm", "", "write the percentile distribution to this file, as HdrHistogram's plotter reads it")
+	fs.StringVar(&f.csv, "csv", "", "write a row for each period to this file")
 	f.bindOutput(fs)
 }
 
@@ -132,13 +136,9 @@ func (f *loadFlags) readWorkload() error {
 		}
 		return os.ReadFile(name)
 	}
-	f.load.Workload, err = parseWorkload(f.workload, data, open)
+	f.load.Workload, err = spec.ParseWorkload(f.workload, data, open)
 	if err == nil && f.load.Workload.Seed == "" {
 		f.load.Workload.Seed = f.spec.Seed
 	}
 	return err
-}
-
-func parseWorkload(string, []byte, func(string) ([]byte, error)) (*wire.Workload, error) {
-	return nil, errors.New("workloads are not there yet")
 }

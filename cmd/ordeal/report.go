@@ -2,13 +2,20 @@ package main
 
 import (
 	"fmt"
+	"io"
 	"os"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"ordeal/controller/report"
+	"ordeal/controller/result"
 )
+
+// loadFormats are those that a load can be shown in besides.
+var loadFormats = map[string]func(io.Writer, *result.Document) error{
+	"html": report.LoadHTML, "hdr-log": report.HDRLog, "hgrm": report.HGRM, "csv": report.PeriodsCSV,
+}
 
 func newReportCmd(streams Streams) *cobra.Command {
 	var format string
@@ -39,10 +46,16 @@ func newReportCmd(streams Streams) *cobra.Command {
 			case "json":
 				return report.JSON(streams.Out, doc)
 			}
-			return fmt.Errorf("--format is %q: want scorecard, report, agents-md or json", format)
+			if render, known := loadFormats[format]; known {
+				if doc.Load == nil {
+					return fmt.Errorf("--format %s is for a load: %s is of ordeal %s", format, args[0], doc.Command)
+				}
+				return render(streams.Out, doc)
+			}
+			return fmt.Errorf("--format is %q: want scorecard, report, agents-md or json; of a load html, hdr-log, hgrm or csv as well", format)
 		},
 	}
-	cmd.Flags().StringVar(&format, "format", "scorecard", "scorecard, report (Markdown), agents-md or json")
+	cmd.Flags().StringVar(&format, "format", "scorecard", "scorecard, report (Markdown), agents-md or json; of a load also html, hdr-log, hgrm or csv")
 	cmd.Flags().BoolVarP(&verbose, "verbose", "v", false, "show every caveat")
 	return cmd
 }

@@ -99,6 +99,8 @@ type Dispatcher struct {
 	trouble chan error // an agent cannot store what it has measured
 	hands   hands
 	here    *presence
+	done    chan struct{} // closed when the dispatcher stops listening
+	tidying sync.WaitGroup
 	stop    []func()
 
 	mu       sync.Mutex
@@ -115,9 +117,9 @@ func New(ctx context.Context, opt Options) (*Dispatcher, error) {
 	if err := opt.Bus.OpenQueue(ctx, d.queue); err != nil {
 		return nil, err
 	}
-	done := make(chan struct{})
-	d.stop = append(d.stop, func() { close(done) })
-	if err := d.listen(ctx, done); err != nil {
+	d.done = make(chan struct{})
+	d.stop = append(d.stop, func() { close(d.done); d.tidying.Wait() })
+	if err := d.listen(ctx, d.done); err != nil {
 		d.hangUp()
 		return nil, err
 	}

@@ -37,7 +37,15 @@ type world struct {
 
 func newWorld(t *testing.T, change ...func(*Options)) *world {
 	t.Helper()
-	srv, err := server.NewServer(&server.Options{DontListen: true, NoSigs: true, NoLog: true, JetStream: true, StoreDir: t.TempDir()})
+	w := &world{t: t, srv: serve(t, &server.Options{DontListen: true}), warned: make(chan string, 100)}
+	w.controller = w.connect()
+	return w.lead(change...)
+}
+
+func serve(t *testing.T, opt *server.Options) *server.Server {
+	t.Helper()
+	opt.NoSigs, opt.NoLog, opt.JetStream, opt.StoreDir = true, true, true, t.TempDir()
+	srv, err := server.NewServer(opt)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -46,8 +54,13 @@ func newWorld(t *testing.T, change ...func(*Options)) *world {
 	if !srv.ReadyForConnections(10 * time.Second) {
 		t.Fatal("server not ready")
 	}
-	w := &world{t: t, srv: srv, warned: make(chan string, 100)}
-	w.controller = w.connect()
+	return srv
+}
+
+// lead makes the dispatcher.
+func (w *world) lead(change ...func(*Options)) *world {
+	t := w.t
+	t.Helper()
 	if err := w.controller.Setup(t.Context(), bus.Memory); err != nil {
 		t.Fatal(err)
 	}
@@ -125,6 +138,40 @@ func (w *world) hold(n int) {
 	defer w.mu.Unlock()
 	w.out += n
 	w.most = max(w.most, w.out)
+}
+
+// A unit whose result came and that nobody acknowledges is worked no second time once
+// its stage is over; the next stage's are left alone.
+func TestUnacknowledgedUnitIsTakenOffTheQueue(t *testing.T) {
+	w := newWorld(t)
+	b := w.connect()
+	queue := w.queue(b)
+	ended := make(chan error, 1)
+	go func() { ended <- w.d.Stage(t.Context(), stage(1, 0), &took{}) }()
+	d, err := queue.Next(t.Context(), 5*time.Second)
+	if err != nil || d == nil {
+		t.Fatalf("no unit: %v", err)
+	}
+	r := &wire.Result{V: wire.Version, Run: "r1", Stage: "latency", Unit: d.Unit.ID, Incarnation: 1, Final: true, Agent: "a"}
+	if err := errors.Join(b.PublishResult(t.Context(), r), <-ended); err != nil {
+		t.Fatal(err)
+	}
+	next := &wire.Unit{V: wire.Version, Run: "r1", ID: "next", Kind: wire.LoadUnit}
+	if err := w.controller.PublishUnits(t.Context(), w.d.queue, []*wire.Unit{next}); err != nil {
+		t.Fatal(err)
+	}
+	var queued map[string]bool
+	for begun := time.Now(); time.Since(begun) < wire.AckWait/2; time.Sleep(20 * time.Millisecond) {
+		if queued, err = w.controller.QueuedUnits(t.Context(), w.d.queue, "r1"); err != nil {
+			t.Fatal(err)
+		}
+		if !queued[d.Unit.ID] {
+			break
+		}
+	}
+	if diff := cmp.Diff(map[string]bool{"next": true}, queued); diff != "" {
+		t.Errorf("queued (-want +got):\n%s", diff)
+	}
 }
 
 func hello(id string) wire.Hello {

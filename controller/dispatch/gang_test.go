@@ -4,29 +4,34 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/nats-io/nats-server/v2/server"
 
 	"ordeal/agent/wire"
 	"ordeal/agent/wire/bus"
 	"ordeal/controller/merge"
 	"ordeal/controller/plan"
+	"ordeal/testdata/fleettest"
 )
 
 // member is a hand-made agent of a gang.
 type member struct {
-	w      *world
-	id     string
-	bus    *bus.Bus
-	skew   time.Duration
-	ready  func(wire.Request) *wire.Failure // nil = always ready
-	onGo   func(m *member, c wire.Control)  // nil = works its share
-	mu     sync.Mutex
-	shares map[string]wire.Unit // gang → share
+	w        *world
+	id       string
+	capacity int
+	bus      *bus.Bus
+	skew     time.Duration
+	ready    func(wire.Request) *wire.Failure // nil = always ready
+	onGo     func(m *member, c wire.Control)  // nil = works its share
+	mu       sync.Mutex
+	shares   map[string]wire.Unit // gang → share
 }
 
 // join announces a member and lets it answer.
@@ -42,7 +47,9 @@ func (w *world) join(m *member) *member {
 		w.t.Fatal(err)
 	}
 	w.t.Cleanup(func() { stopControl(); stopRequests() })
-	w.announce(m.bus, hello(m.id))
+	h := hello(m.id)
+	h.Capacity = m.capacity
+	w.announce(m.bus, h)
 	return m
 }
 
@@ -165,18 +172,52 @@ func TestGangStartsTogether(t *testing.T) {
 	}
 }
 
-// A member that cannot take its share leaves a hole in the level, not a smaller
-// level and not an end of the scan.
-func TestGangShowsWhoFailed(t *testing.T) {
+// cannot is a member that cannot take any share.
+func cannot(id string) *member {
+	return &member{id: id, ready: func(wire.Request) *wire.Failure { return &wire.Failure{Class: "unreachable", Message: "no route"} }}
+}
+
+// A level begins without a member that cannot take its share, at its full size,
+// and says so.
+func TestGangBeginsWithoutWhoFailed(t *testing.T) {
 	w := newWorld(t)
 	w.join(&member{id: "a1"})
-	w.join(&member{id: "a2", ready: func(wire.Request) *wire.Failure { return &wire.Failure{Class: "unreachable", Message: "no route"} }})
+	w.join(cannot("a2"))
+	var got took
+	if err := w.d.Stage(t.Context(), gang(4), &got); err != nil {
+		t.Fatal(err)
+	}
+	if g := got.gang; len(got.failed()) != 0 || g.Planned != 4 || g.Achieved != 4 || g.Attempts != 1 || g.Degraded || len(g.Agents) != 1 {
+		t.Errorf("failed shares %+v of gang %+v, want all four callers at a1", got.failed(), g)
+	}
+	if text := <-w.warned; !strings.Contains(text, "begins without a2 (no route)") {
+		t.Errorf("warning %q, want who does not take part, and why", text)
+	}
+}
+
+// Where the others have no room for it, the hole in the level is shown: it is not
+// that level.
+func TestGangShowsWhoFailed(t *testing.T) {
+	w := newWorld(t)
+	w.join(&member{id: "a1", capacity: 2})
+	w.join(cannot("a2"))
 	var got took
 	if err := w.d.Stage(t.Context(), gang(4), &got); err != nil || len(got.results) != 2 || len(got.planned) != 2 {
 		t.Fatalf("%d results of %d shares, %v", len(got.results), len(got.planned), err)
 	}
-	if failed := got.failed(); len(failed) != 1 || failed[0].Agent != "a2" || got.gang.Achieved != 2 {
-		t.Errorf("failed shares %+v of gang %+v, want that of a2", failed, got.gang)
+	if failed := got.failed(); len(failed) != 1 || failed[0].Agent != "a2" || got.gang.Achieved != 2 || !got.gang.Degraded || !slices.Equal(got.gang.Lost, []string{"a2"}) {
+		t.Errorf("failed shares %+v of gang %+v, want that of a2, and the level degraded", failed, got.gang)
+	}
+}
+
+// Nobody is ready: that is no smaller level but none.
+func TestGangOfNobody(t *testing.T) {
+	w := newWorld(t)
+	w.join(cannot("a1"))
+	w.join(cannot("a2"))
+	var got took
+	if err := w.d.Stage(t.Context(), gang(4), &got); err != nil || len(got.failed()) != 2 || got.gang.Achieved != 0 || got.gang.Degraded {
+		t.Errorf("%v, failed shares %+v of gang %+v; want both", err, got.failed(), got.gang)
 	}
 }
 
@@ -270,6 +311,32 @@ func TestSilentMemberIsLost(t *testing.T) {
 	}
 }
 
+// While the controller is not sure to lead its own connection may be the one that is
+// lost: what it did not hear meanwhile is no silence of a member.
+func TestMemberIsNotLostBehindACut(t *testing.T) {
+	var unsure atomic.Bool
+	w := newWorld(t, func(o *Options) { o.LeaseTTL, o.Sure = time.Second, func() bool { return !unsure.Load() } })
+	released := make(chan struct{})
+	w.join(&member{id: "a1", onGo: func(m *member, c wire.Control) {
+		m.mu.Lock() // answers nothing
+		unsure.Store(true)
+		go func() {
+			defer close(released)
+			time.Sleep(2500 * time.Millisecond)
+			unsure.Store(false)
+			time.Sleep(1200 * time.Millisecond) // longer than one ping, shorter than the lease and a third of it
+			m.mu.Unlock()
+			m.work(c)
+		}()
+	}})
+	var got took
+	err := w.d.Stage(t.Context(), gang(2), &got)
+	<-released
+	if g := got.gang; err != nil || g.Attempts != 1 || len(g.Lost) != 0 || g.Achieved != 2 {
+		t.Errorf("gang %+v, %v; want one attempt and nobody lost", g, err)
+	}
+}
+
 // A run that meets a busy agent holds no other while it waits.
 func TestGangLetsGoWhenOneIsBusy(t *testing.T) {
 	w := newWorld(t)
@@ -300,6 +367,42 @@ func TestGangLetsGoWhenOneIsBusy(t *testing.T) {
 	want := []string{"a1 prepare", "a2 busy", "a1 abort", "a1 prepare", "a2 busy", "a1 abort", "a1 prepare", "a2 prepare"}
 	if diff := cmp.Diff(want, log); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+// An answer that is lost with the controller's connection costs time: the share is
+// taken back, and offered again.
+func TestGangOffersAgainWhatWasNotHeard(t *testing.T) {
+	srv := serve(t, &server.Options{Host: "127.0.0.1", Port: -1})
+	cable := fleettest.NewCut(t, srv.Addr().String())
+	w := &world{t: t, srv: srv, warned: make(chan string, 100)}
+	var err error
+	if w.controller, err = bus.Connect(t.Context(), bus.Link{URLs: cable.URL(), Name: "controller"}); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(w.controller.Close)
+	w.lead()
+	var heard []string
+	m := w.join(&member{id: "a1"})
+	m.ready = func(r wire.Request) *wire.Failure {
+		if heard = append(heard, r.Kind); len(heard) == 1 {
+			cable.Drop()
+			time.AfterFunc(300*time.Millisecond, cable.Heal)
+		}
+		return nil
+	}
+	var got took
+	begun := time.Now()
+	if err := w.d.Stage(t.Context(), gang(4), &got); err != nil || got.gang.Achieved != 4 || len(got.failed()) != 0 {
+		t.Errorf("gang %+v, failed shares %+v, %v; want it complete", got.gang, got.failed(), err)
+	}
+	if took := time.Since(begun); took > wire.PrepareWait/2 {
+		t.Errorf("took %v: the answer was waited for, which could not come", took)
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if diff := cmp.Diff([]string{wire.Prepare, wire.Abort, wire.Prepare}, slices.Compact(heard)); diff != "" {
+		t.Errorf("a1 was asked (-want +got):\n%s", diff)
 	}
 }
 

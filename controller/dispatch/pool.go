@@ -30,6 +30,7 @@ func (d *Dispatcher) poolStage(ctx context.Context, st *plan.Stage, sink Sink) e
 			return d.halted(ctx, err, c, len(st.Units)-len(waiting))
 		}
 	}
+	d.tidy(st.Units)
 	return nil
 }
 

@@ -11,6 +11,7 @@ import (
 
 	"ordeal/agent/wire"
 	"ordeal/agent/wire/bus"
+	"ordeal/controller/plan"
 )
 
 const (
@@ -18,9 +19,11 @@ const (
 	abortWait = 2 * time.Second
 )
 
-// prepare gets the members ready within wait. One that cannot take its share yields a
-// failed result for it, so that the level shows what is missing; one that is gone
-// is lost. An error means that ctx ended.
+// prepare gets the members ready within wait. Those that are gone, or cannot take
+// their share, are lost before anything was sent: the level begins without them, at
+// its full size. Where the others have no room for that, a failed result stands for
+// the share, and the level is degraded; where nobody is ready, all results are such.
+// An error means that ctx ended.
 //
 // Two runs on one fleet would wait for each other if each held a part of it.
 // So a run that meets a busy agent lets go of the others and begins again after
@@ -31,7 +34,7 @@ func (a *attempt) prepare(ctx context.Context, wait time.Duration) error {
 	defer cancel()
 	failures := a.ask(limited)
 	for limited.Err() == nil {
-		i := slices.IndexFunc(failures, busy)
+		i := slices.IndexFunc(failures, passes)
 		if i < 0 {
 			break
 		}
@@ -46,10 +49,11 @@ func (a *attempt) prepare(ctx context.Context, wait time.Duration) error {
 		a.letGo(ctx, failures, &wire.Failure{Class: "cancelled"})
 		return context.Cause(ctx)
 	}
+	spared := a.spared(failures)
 	for i, f := range failures {
 		switch {
 		case f == nil:
-		case f.Class == lostClass:
+		case f.Class == lostClass, spared:
 			a.lose(loss{a.members[i].ID, f.Message})
 		default:
 			a.fail(a.shares[i].ID, a.members[i].ID, f)
@@ -58,10 +62,32 @@ func (a *attempt) prepare(ctx context.Context, wait time.Duration) error {
 	return nil
 }
 
-// lostClass marks a member that was gone when it was asked.
-const lostClass = "lost"
+// spared reports whether those that are ready can carry the whole load.
+func (a *attempt) spared(failures []*wire.Failure) bool {
+	var capacities []int
+	for i, f := range failures {
+		if f == nil {
+			capacities = append(capacities, a.members[i].Capacity)
+		}
+	}
+	if len(capacities) == 0 {
+		return false
+	}
+	_, err := plan.ShareAmong(*a.whole, capacities)
+	return err == nil
+}
+
+const (
+	// lostClass marks a member that was gone when it was asked.
+	lostClass = "lost"
+	// unheardClass marks one whose answer was lost with the controller's connection.
+	unheardClass = "unheard"
+)
 
 func busy(f *wire.Failure) bool { return f != nil && f.Class == wire.Busy }
+
+// passes reports whether a share may be offered again.
+func passes(f *wire.Failure) bool { return busy(f) || f != nil && f.Class == unheardClass }
 
 // ask offers every member its share, and says why it did not take it. Behind a
 // busy first member nobody is asked.
@@ -85,7 +111,7 @@ func (a *attempt) ask(ctx context.Context) []*wire.Failure {
 // offer asks one agent; one that does not answer may still come to hold the
 // share, and is told to let go of it.
 func (a *attempt) offer(ctx context.Context, i int) *wire.Failure {
-	ready, err := a.d.opt.Bus.Ask(ctx, a.members[i].ID, wire.Request{Kind: wire.Prepare, Unit: &a.shares[i]})
+	ready, err := a.askLinked(ctx, a.members[i].ID, wire.Request{Kind: wire.Prepare, Unit: &a.shares[i]})
 	switch {
 	case err == nil:
 		return ready.Failure
@@ -93,16 +119,53 @@ func (a *attempt) offer(ctx context.Context, i int) *wire.Failure {
 		a.d.opt.Roster.Gone(a.members[i].ID)
 		return &wire.Failure{Class: lostClass, Message: "it was gone when it was asked to get ready"}
 	}
-	_ = a.abort(ctx, i)
+	a.unsure[i] = a.abort(ctx, i) != nil
+	if ctx.Err() == nil {
+		return &wire.Failure{Class: unheardClass, Message: err.Error(), Remedy: "see to the connection between the controller and NATS"}
+	}
 	return &wire.Failure{Class: "harness", Message: err.Error(), Remedy: "see the agent's log"}
 }
 
-// letGo takes back the shares that were taken; why they failed is cause then.
+// askLinked gives a request up when the connection over which it was sent is
+// lost, and its answer with it.
+func (a *attempt) askLinked(ctx context.Context, agent string, r wire.Request) (wire.Ready, error) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	links := a.d.opt.Bus.Reconnects()
+	var watching sync.WaitGroup
+	watching.Go(func() {
+		look := time.NewTicker(lookLinked)
+		defer look.Stop()
+		for ctx.Err() == nil {
+			select {
+			case <-ctx.Done():
+			case <-look.C:
+				if a.d.opt.Bus.Reconnects() != links {
+					cancel(errUnlinked)
+				}
+			}
+		}
+	})
+	ready, err := a.d.opt.Bus.Ask(ctx, agent, r)
+	cancel(nil)
+	watching.Wait()
+	return ready, err
+}
+
+// lookLinked is how soon a lost connection is noticed.
+const lookLinked = 250 * time.Millisecond
+
+var errUnlinked = errors.New("the connection to NATS was lost, and the answer with it")
+
+// letGo takes back the shares that were taken, or may have been; why they failed
+// is cause then.
 func (a *attempt) letGo(ctx context.Context, failures []*wire.Failure, cause *wire.Failure) {
 	taken := map[string]bool{}
 	for i, f := range failures {
 		if f == nil {
 			failures[i] = cause
+			taken[a.shares[i].ID] = true
+		}
+		if a.unsure[i] {
 			taken[a.shares[i].ID] = true
 		}
 	}
@@ -135,6 +198,7 @@ func (a *attempt) abort(ctx context.Context, i int) error {
 	ready, err := a.d.opt.Bus.Ask(ctx, a.members[i].ID, wire.Request{Kind: wire.Abort, Unit: &a.shares[i]})
 	if err == nil {
 		a.called.Store(a.shares[i].ID, ready.Calls)
+		a.unsure[i] = false
 	}
 	return err
 }

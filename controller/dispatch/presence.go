@@ -38,6 +38,8 @@ type presence struct {
 	mu         sync.Mutex
 	gang       map[string]time.Time // member → when it last answered
 	gone       map[string]int       // agent → answers in a row that nobody was there
+	sure       bool                 // to lead, when it was last looked at: else nobody can answer
+	surely     time.Time            // since when
 	reconnects uint64
 	since      time.Time // of the last reconnect
 }
@@ -50,7 +52,7 @@ type loss struct {
 
 func newPresence(d *Dispatcher) *presence {
 	ctx, cancel := context.WithCancel(context.Background())
-	p := &presence{d: d, quit: cancel, led: time.Now(), gone: map[string]int{}, lost: make(chan loss, 4096)}
+	p := &presence{d: d, quit: cancel, led: time.Now(), sure: true, gone: map[string]int{}, lost: make(chan loss, 4096)}
 	p.done.Go(func() { p.watch(ctx) })
 	return p
 }
@@ -92,7 +94,7 @@ const (
 // or when its record cannot be renewed: agents do nothing for it meanwhile.
 func (p *presence) anybody() {
 	now := time.Now()
-	if p.d.opt.Sure() {
+	if p.leads() {
 		p.led = now
 	} else if now.Sub(p.led) > desertWait {
 		p.suspend(fmt.Sprintf("the record of the run could not be renewed for %v: see to the NATS server and its disk", desertWait))
@@ -183,15 +185,32 @@ func (p *presence) missing(id string) bool {
 }
 
 // silent counts a member as lost that has not answered for a lease: whatever it
-// does, it may send no more load. While nobody answers, it is the controller's
-// own connection that is lost.
+// does, it may send no more load. While nobody answers, it is the controller's own
+// connection that is lost: silence counts from when that is known to be whole, and
+// a third of a lease is left for a renewal to have failed.
 func (p *presence) silent(id string) {
+	leads := p.leads()
 	p.mu.Lock()
-	last, member := p.gang[id]
-	p.mu.Unlock()
-	if member && p.d.opt.Sure() && time.Since(last) > p.d.opt.LeaseTTL {
-		p.bury(id, "it has not answered for "+p.d.opt.LeaseTTL.String())
+	since, member := p.gang[id]
+	if p.surely.After(since) {
+		since = p.surely
 	}
+	p.mu.Unlock()
+	if ttl := p.d.opt.LeaseTTL; leads && member && time.Since(since) > ttl+ttl/3 {
+		p.bury(id, "it has not answered for "+ttl.String())
+	}
+}
+
+// leads reports whether the controller is sure to lead, and notes since when.
+func (p *presence) leads() bool {
+	sure := p.d.opt.Sure()
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if !sure || !p.sure {
+		p.surely = time.Now()
+	}
+	p.sure = sure
+	return sure
 }
 
 // bury hands on what a lost agent had in hand.

@@ -53,9 +53,6 @@ func (l *Leader) deny(why string) {
 // met the quota is still waiting for its answer, so others are told beside it.
 func (l *Leader) pause(d time.Duration) {
 	l.work.Go(func() { l.control(wire.Control{Kind: wire.Quota, Pause: d}) })
-	if l.opt.OnQuota != nil {
-		l.opt.OnQuota(d)
-	}
 }
 
 // control tells all agents of the run, as far as they can be reached: the others

@@ -17,7 +17,6 @@ type meter struct {
 	mu     sync.Mutex
 	budget *budget // nil = none
 	quota  *guard.Quota
-	spent  bool // OnSpent was told
 }
 
 const (
@@ -87,7 +86,6 @@ func (m *meter) hand(now time.Duration, g *wire.Grant, a *wire.Ask) {
 	}
 	if m.budget.calls.Left() == 0 {
 		g.Spent = budgetSpent
-		m.tell()
 		return
 	}
 	n := min(a.Calls, max(m.budget.room(), 1))
@@ -97,15 +95,6 @@ func (m *meter) hand(now time.Duration, g *wire.Grant, a *wire.Ask) {
 	if g.Calls = m.budget.take(a.Agent, n); g.Calls == 0 {
 		g.Wait = reserveWait
 	}
-}
-
-// tell says once that the budget is spent.
-func (m *meter) tell() {
-	if m.spent || m.opt.OnSpent == nil {
-		return
-	}
-	m.spent = true
-	m.opt.OnSpent(budgetSpent)
 }
 
 // gone takes an agent out of the reckoning: the calls it holds count as made.

@@ -26,8 +26,6 @@ type Options struct {
 	// in Take.
 	TTL    time.Duration
 	Holder string // who leads, for people; empty = this host and process
-	// Check refuses to take a run, before anything is changed; nil = none is.
-	Check func(*wire.Run) error
 
 	// MaxCalls is the budget of calls of the whole run, 0 = none. It is the same
 	// one after Take: the record holds what was granted of it.
@@ -37,11 +35,7 @@ type Options struct {
 	// the bottom.
 	Rate func() float64
 
-	// OnQuota is told when the whole fleet pauses, OnSpent, once, when the budget
-	// of calls is used up. Both may be nil and must return soon: an agent waits.
-	OnQuota func(pause time.Duration)
-	OnSpent func(why string)
-	Log     func(text string) // what people should know; nil = nobody listens
+	Log func(text string) // what people should know; nil = nobody listens
 }
 
 // fill completes the options.

@@ -95,11 +95,6 @@ func find(ctx context.Context, run string, opt *Options) (*former, error) {
 	if !takeable(r) {
 		return nil, &Over{Run: r}
 	}
-	if opt.Check != nil {
-		if err := opt.Check(r); err != nil {
-			return nil, err
-		}
-	}
 	return f, f.vacant(ctx)
 }
 

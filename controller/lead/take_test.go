@@ -168,11 +168,9 @@ func TestManySuccessorsMakeOneLeader(t *testing.T) {
 }
 
 func TestTakeRefuses(t *testing.T) {
-	check := errors.New("another version")
 	for name, c := range map[string]struct {
 		state  wire.RunState
 		doc    string
-		check  error
 		id     string
 		want   string
 		target error
@@ -180,7 +178,6 @@ func TestTakeRefuses(t *testing.T) {
 		"Finished": {state: wire.Finished, doc: "r1/1", want: "run r1 is finished: see ordeal runs report r1"},
 		"Stopped":  {state: wire.Stopped, doc: "r1/1", want: "run r1 is stopped: see ordeal runs report r1"},
 		"Failed":   {state: wire.Failed, want: "run r1 is failed: start it again, it has no document"},
-		"Checked":  {state: wire.Running, check: check, want: "another version", target: check},
 		"Unknown":  {state: wire.Running, id: "r2", want: "run r2: no such run", target: bus.ErrNoRun},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -194,7 +191,7 @@ func TestTakeRefuses(t *testing.T) {
 				if c.id != "" {
 					id = c.id
 				}
-				_, _, err := Take(t.Context(), id, Options{Bus: w.bus, Check: func(*wire.Run) error { return c.check }})
+				_, _, err := Take(t.Context(), id, Options{Bus: w.bus})
 				if err == nil || err.Error() != c.want || c.target != nil && !errors.Is(err, c.target) {
 					t.Errorf("err %v, want %s", err, c.want)
 				}

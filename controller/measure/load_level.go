@@ -165,12 +165,23 @@ func period(p *metrics.Period, at time.Duration, measured bool, asked float64) r
 	if p.Latency.N() == 0 {
 		return out
 	}
-	if data, err := p.Latency.HDR(); err == nil { // a value beyond the geometry is in the counts only
-		out.Histogram = &result.Histogram{Encoding: "hdr-v2-base64", Unit: "us", Data: data}
-	}
+	out.Histogram = histogram(&p.Latency)
 	quantile := func(permille int64) *float64 { return ptr(float64(p.Latency.Quantile(permille)) / 1e6) }
 	out.P50S, out.P95S, out.P99S, out.MaxS = quantile(500), quantile(950), quantile(990), ptr(float64(p.Latency.Max())/1e6)
 	return out
+}
+
+// histogram is nil without a value, and for one beyond the geometry, which is in the
+// counts only.
+func histogram(d *metrics.Dist) *result.Histogram {
+	if d.N() == 0 {
+		return nil
+	}
+	data, err := d.HDR()
+	if err != nil {
+		return nil
+	}
+	return &result.Histogram{Encoding: "hdr-v2-base64", Unit: "us", Data: data}
 }
 
 func outcomes(c metrics.Counts) map[string]int64 {
@@ -191,5 +202,6 @@ func loadStep(t *wire.StepTally) result.LoadStep {
 	n := t.Outcomes.Total()
 	s.rate("error_rate", n-t.Outcomes[metrics.OK], n)
 	m := s.probe.Metrics
-	return result.LoadStep{Scenario: t.Scenario, Step: t.Step, Outcomes: outcomes(t.Outcomes), P50: m["p50"], P95: m["p95"], P99: m["p99"], ErrorRate: m["error_rate"]}
+	return result.LoadStep{Scenario: t.Scenario, Step: t.Step, Outcomes: outcomes(t.Outcomes), P50: m["p50"], P95: m["p95"], P99: m["p99"], ErrorRate: m["error_rate"],
+		Histogram: histogram(&t.Latency)}
 }

@@ -52,6 +52,8 @@ func Choose(s *spec.Spec, survey *wire.Survey) ([]*Choice, error) {
 	switch s.Target.Kind {
 	case wire.OpenAI, wire.Anthropic:
 		return []*Choice{{ArgsSource: "none", Mutability: ReadOnly}}, nil
+	case wire.HTTP:
+		return []*Choice{request(&s.Target)}, nil
 	}
 	switch {
 	case len(survey.Tools) == 0:
@@ -68,6 +70,37 @@ func Choose(s *spec.Spec, survey *wire.Survey) ([]*Choice, error) {
 		return []*Choice{everyTool(survey)}, nil
 	}
 	return automatic(survey)
+}
+
+// request is the one operation of a plain HTTP target. Nobody but its user can know
+// what a POST does; who writes http-post:URL has asked for it, as for a chat. The
+// body becomes the arguments, so that {op_id} is filled in; a body that is no JSON
+// travels as a string, but under a content type of JSON it is sent as it stands.
+func request(t *wire.Target) *Choice {
+	c := &Choice{ArgsSource: "none", Mutability: ReadOnly}
+	if t.Method == "GET" {
+		return c
+	}
+	c.Mutability = Unknown
+	if t.Body == "" {
+		return c
+	}
+	c.ArgsSource = "user"
+	args := json.RawMessage(t.Body)
+	if !json.Valid(args) {
+		if saysJSON(t.Headers) {
+			return c
+		}
+		args, _ = json.Marshal(t.Body) // a string encodes
+	}
+	c.Calls = []wire.ToolCall{{Args: args}}
+	return c
+}
+
+func saysJSON(headers []wire.Header) bool {
+	return slices.ContainsFunc(headers, func(h wire.Header) bool {
+		return strings.EqualFold(h.Name, "Content-Type") && strings.Contains(strings.ToLower(h.Value), "json")
+	})
 }
 
 // everyTool of a mock is called round robin.

@@ -21,7 +21,7 @@ type Level struct {
 var periodLengths = []time.Duration{250 * time.Millisecond, 500 * time.Millisecond, time.Second, 2 * time.Second, 5 * time.Second, 10 * time.Second,
 	30 * time.Second, time.Minute, 5 * time.Minute, 15 * time.Minute, time.Hour}
 
-const maxPeriods = 240 // and those of the drain; a result travels in one message
+const maxPeriods = 150 // and those of the drain: below wire.MaxPeriods
 
 // Period is the length of the periods of a load of that length. A load by count
 // has no length that is known: its agents lengthen its periods as it goes on.

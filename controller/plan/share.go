@@ -24,13 +24,19 @@ func Share(u wire.Unit, k int) []wire.Unit {
 // that does not say: as evenly as they go, and to none more callers than it can
 // hold.
 //
-// An arrival rate is divided by arrivals: of k agents each makes every k-th.
+// An arrival rate is divided by arrivals: of k agents each makes every k-th. The
+// callers of a profile are divided in the same way, so that all agents go up and
+// down together; where one has no room for its callers, they are divided by blocks,
+// and an agent begins where the one before it is at its peak.
 func ShareAmong(u wire.Unit, capacities []int) ([]wire.Unit, error) {
 	if u.Load.MilliRate > 0 {
 		return arrivals(u, max(1, len(capacities))), nil
 	}
 	k := max(1, min(len(capacities), u.Load.Workers))
 	parts := Share(u, k)
+	if len(u.Load.Profile) > 0 {
+		parts = strides(u, k)
+	}
 	left := 0 // callers that found no room yet
 	for i := range parts {
 		if c := capacities[i]; c > 0 && parts[i].Load.Workers > c {
@@ -45,6 +51,20 @@ func ShareAmong(u wire.Unit, capacities []int) ([]wire.Unit, error) {
 		return nil, err
 	}
 	return shareBy(u, workers), nil
+}
+
+// strides divides the callers of a level among k agents: each has every k-th.
+func strides(u wire.Unit, k int) []wire.Unit {
+	parts := make([]wire.Unit, k)
+	for i := range parts {
+		part, load := u, *u.Load
+		load.Part, load.Parts = i, k
+		load.Workers = (u.Load.Workers - i + k - 1) / k
+		load.BackoffBudget = u.Load.BackoffBudget * time.Duration(load.Workers) / time.Duration(u.Load.Workers)
+		part.Load = &load
+		parts[i] = part
+	}
+	return parts
 }
 
 // arrivals divides one schedule of arrivals among k agents.

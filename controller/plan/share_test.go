@@ -4,6 +4,7 @@ import (
 	"math/rand/v2"
 	"strings"
 	"testing"
+	"time"
 
 	"ordeal/agent/wire"
 )
@@ -65,5 +66,58 @@ func TestShareOfARate(t *testing.T) {
 		if p.Load.Part != i || p.Load.Parts != 3 || p.Load.MaxInFlight != 3 || p.Load.Level != 2 || p.Load.MilliRate != 1000 {
 			t.Errorf("part %d: %+v", i, p.Load)
 		}
+	}
+}
+
+// TestShareOfAProfile: each caller of a profile belongs to one agent, and where all
+// have room no two agents differ by more than one caller at any height.
+func TestShareOfAProfile(t *testing.T) {
+	rng := rand.New(rand.NewPCG(3, 2))
+	for range 2_000 {
+		callers := 1 + rng.IntN(64)
+		capacities := make([]int, 1+rng.IntN(12))
+		for i := range capacities {
+			capacities[i] = rng.IntN(20)
+		}
+		load := wire.Load{Workers: callers, Level: callers, Profile: []wire.Ramp{{For: time.Second, To: int64(callers)}}, BackoffBudget: time.Minute}
+		parts, err := ShareAmong(wire.Unit{Load: &load}, capacities)
+		if err != nil {
+			continue // TestShareAmong knows when
+		}
+		seen := make([]int, callers)
+		var budget time.Duration
+		for i, p := range parts {
+			l := p.Load
+			budget += l.BackoffBudget
+			if l.Level != callers || l.Workers < 1 || l.Parts > 1 && capacities[i] > 0 && l.Workers > capacities[i] {
+				t.Fatalf("%d callers on %v: part %+v", callers, capacities, l)
+			}
+			for w := range l.Workers {
+				c := l.FirstWorker + w
+				if l.Parts > 1 {
+					c = l.Part + w*l.Parts
+				}
+				seen[c]++
+			}
+		}
+		for c, n := range seen {
+			if n != 1 {
+				t.Fatalf("%d callers on %v: caller %d belongs to %d agents", callers, capacities, c, n)
+			}
+		}
+		if budget > time.Minute || budget < time.Minute-time.Microsecond {
+			t.Fatalf("%d callers on %v: budgets of %v", callers, capacities, budget)
+		}
+	}
+}
+
+func TestShareOfAProfileWithoutRoom(t *testing.T) {
+	u := wire.Unit{Load: &wire.Load{Workers: 12, Level: 12, Profile: []wire.Ramp{{For: time.Second, To: 12}}}}
+	parts, err := ShareAmong(u, []int{2, 10})
+	if err != nil || len(parts) != 2 {
+		t.Fatalf("%d parts, %v", len(parts), err)
+	}
+	if a, b := parts[0].Load, parts[1].Load; a.Workers != 2 || b.Workers != 10 || b.FirstWorker != 2 || a.Parts != 0 || b.Parts != 0 {
+		t.Errorf("parts %+v and %+v, want blocks of 2 and 10", a, b)
 	}
 }

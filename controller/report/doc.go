@@ -10,6 +10,7 @@
 //	markdown.go    REPORT.md               Markdown
 //	agentsmd.go    AGENTS.md, fix guide    AgentsMD
 //	fleet*.go      who measured: a block of each of them but the JSON
+//	load*.go       a load test             LoadScorecard, LoadHTML, HDRLog, HGRM, PeriodsCSV, LiveJSON
 //
 // # Hostile text
 //

@@ -17,6 +17,9 @@ import (
 func Markdown(w io.Writer, doc *result.Document) error {
 	r, p := read(doc), &page{}
 	p.head(r)
+	if r.Load != nil {
+		return p.loadReport(w, r)
+	}
 	p.verdict(r)
 	p.actual(r)
 	p.breakdown(r)

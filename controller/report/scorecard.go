@@ -30,8 +30,12 @@ func (o ScorecardOptions) sheet() *sheet {
 }
 
 // Scorecard writes what a person reads in the terminal. Its second last line
-// is the verdict, its last the biggest gaps. The error is w's.
+// is the verdict, its last the biggest gaps; a load test has one of its own, see
+// LoadScorecard. The error is w's.
 func Scorecard(w io.Writer, doc *result.Document, opt ScorecardOptions) error {
+	if doc.Load != nil {
+		return LoadScorecard(w, doc, opt)
+	}
 	r, s := read(doc), opt.sheet()
 	s.header(r)
 	s.phases(r)
@@ -132,8 +136,8 @@ var phaseTitles = []phaseTitle{
 func (s *sheet) phases(r *reading) {
 	for _, phase := range phaseTitles {
 		ran := slices.ContainsFunc(r.Probes, func(p result.Probe) bool { return p.Phase == phase.name })
-		if !ran && r.Command != "" && r.Command != "scan" && r.Command != "ci" {
-			continue // load and chaos have one phase
+		if !ran && (phase.name == "load" || r.Command != "" && r.Command != "scan" && r.Command != "ci") {
+			continue // a scan has no load, load and chaos have one phase
 		}
 		s.line(strong, phase.title)
 		for _, p := range r.Probes {

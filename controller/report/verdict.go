@@ -47,6 +47,9 @@ func verdictWord(v result.Verdict) string {
 // verdictLine writes the verdict in at most width columns, 0 for no bound. Too
 // many names end in "and N more"; the table above has them all.
 func verdictLine(r *reading, width int) string {
+	if r.Load != nil {
+		return r.loadVerdictText()
+	}
 	tail := ""
 	if r.Run.Partial {
 		tail = " Partial run."

@@ -62,6 +62,8 @@ func member(s bus.Seen, lost bool) Member {
 		m.State = Lost
 	case m.Incompatible != "":
 		m.State = Incompatible
+	case s.Twin:
+		m.State, m.Incompatible = Incompatible, "two agents of this name are at work: stop one, or give it a --name of its own"
 	case s.Draining:
 		m.State = Draining
 	case s.Load.Unit != "":

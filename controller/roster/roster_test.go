@@ -74,6 +74,24 @@ func announce(t *testing.T, b *bus.Bus, hellos ...wire.Hello) {
 	}
 }
 
+// Of two agents of one name neither is given work: what is said to one is heard by
+// both.
+func TestTwinsAreRefused(t *testing.T) {
+	_, b := startFleet(t)
+	r := open(t, b)
+	for i, instance := range []string{"one", "two", "one"} {
+		announce(t, b, hello("a", func(h *wire.Hello) { h.Instance, h.Units = instance, int64(i+1) }))
+		until(t, r, "the entry of "+instance, func() bool { all := r.All(); return len(all) == 1 && all[0].Units == int64(i+1) })
+		if fit, _ := r.Members(wire.DefaultPool, Selector{}); i < 2 && len(fit) != 1 {
+			t.Errorf("%d members after %s, want one: it follows the other", len(fit), instance)
+		}
+	}
+	fit, refused := r.Members(wire.DefaultPool, Selector{})
+	if want := []string{"a: incompatible: two agents of this name are at work: stop one, or give it a --name of its own"}; len(fit) != 0 || cmp.Diff(want, refused) != "" {
+		t.Errorf("members %+v, refused %q; want %q", fit, refused, want)
+	}
+}
+
 // until waits for a condition that changes of the registry bring about.
 func until(t *testing.T, r *Roster, what string, holds func() bool) {
 	t.Helper()

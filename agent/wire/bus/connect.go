@@ -75,7 +75,7 @@ func Connect(ctx context.Context, l Link) (*Bus, error) {
 	for pause := reconnectWait; ; pause = min(2*pause, patience) {
 		nc, err := nats.Connect(l.URLs, options...)
 		if err == nil {
-			return open(nc, l.Name)
+			return l.open(nc)
 		}
 		if !l.Patient || !passes(err) {
 			return nil, l.hide(fmt.Errorf("connect to NATS at %s: %w", redact(l.URLs), l.explain(err)))
@@ -89,6 +89,16 @@ func Connect(ctx context.Context, l Link) (*Bus, error) {
 			return nil, context.Cause(ctx)
 		}
 	}
+}
+
+// open refuses a server whose messages are too small: what does not fit is lost.
+func (l *Link) open(nc *nats.Conn) (*Bus, error) {
+	if most := nc.MaxPayload(); most < wire.MinPayload {
+		nc.Close()
+		return nil, fmt.Errorf("the NATS server at %s takes messages of %d bytes at most, and results need up to %d: set max_payload: %dMB in its configuration",
+			redact(l.URLs), most, wire.MinPayload, wire.MaxPayload>>20)
+	}
+	return open(nc, l.Name)
 }
 
 func (l *Link) options() ([]nats.Option, error) {

@@ -263,6 +263,21 @@ func TestPatientLinkWaits(t *testing.T) {
 	}
 }
 
+// A server whose messages are too small for results is refused, however patient the
+// link; the default of nats-server is not.
+func TestServerOfSmallMessagesIsRefused(t *testing.T) {
+	for _, patient := range []bool{false, true} {
+		small := addr(serve(t, func(o *server.Options) { o.MaxPayload = wire.MinPayload - 1 }))
+		_, err := Connect(t.Context(), Link{URLs: small, Patient: patient})
+		oneLine(t, err, "1048575 bytes", "max_payload: 8MB")
+	}
+	b, err := Connect(t.Context(), Link{URLs: addr(serve(t, func(o *server.Options) { o.MaxPayload = 0 }))})
+	if err != nil {
+		t.Fatal(err)
+	}
+	b.Close()
+}
+
 func TestPatienceEnds(t *testing.T) {
 	t.Run("WithTheContext", func(t *testing.T) {
 		enough := errors.New("enough")

@@ -80,6 +80,9 @@ func (q *Queue) Next(ctx context.Context, wait time.Duration) (*Delivery, error)
 			}
 		case ctx.Err() != nil:
 			return nil, nil
+		case errors.Is(err, nats.ErrNoResponders):
+			q.waiting = time.Time{}
+			return nil, errNoResponders
 		case !errors.Is(err, context.DeadlineExceeded):
 			q.waiting = time.Time{}
 			return nil, fmt.Errorf("wait for a unit: %w", err)
@@ -89,6 +92,9 @@ func (q *Queue) Next(ctx context.Context, wait time.Duration) (*Delivery, error)
 		}
 	}
 }
+
+// errNoResponders: nobody answers for a queue.
+var errNoResponders = fmt.Errorf("ask for a unit: the server has no such queue, until the next run opens it again (%w)", nats.ErrNoResponders)
 
 // lost reports whether the request is no longer with the server.
 func (q *Queue) lost() bool {
@@ -118,9 +124,9 @@ func status(m *nats.Msg) (ended bool, err error) {
 	case "404", "408":
 		return true, nil
 	case "503":
-		return true, fmt.Errorf("ask for a unit: %w", nats.ErrNoResponders)
+		return true, errNoResponders
 	default: // 409: the consumer was deleted, its limit is reached, its leader changed
-		return true, fmt.Errorf("ask for a unit: %s %s", code, m.Header.Get("Description"))
+		return true, fmt.Errorf("ask for a unit: the server ended the request, it is asked again: %s %s", code, m.Header.Get("Description"))
 	}
 }
 
@@ -150,11 +156,11 @@ func received(m *nats.Msg, nc *nats.Conn) (*Delivery, error) {
 	d := &Delivery{msg: m, nc: nc}
 	if err := json.Unmarshal(m.Data, &d.Unit); err != nil {
 		_ = d.Drop("not a unit: " + err.Error())
-		return nil, fmt.Errorf("malformed unit on %s: %w", m.Subject, err)
+		return nil, fmt.Errorf("malformed unit on %s, dropped: %w", m.Subject, err)
 	}
 	if err := checkVersion(d.Unit.V); err != nil {
 		_ = m.NakWithDelay(wire.Heartbeat) // for an agent that speaks it
-		return nil, err
+		return nil, fmt.Errorf("a unit is left to other agents: %w: run the same release everywhere", err)
 	}
 	meta, err := m.Metadata()
 	if err != nil {
@@ -167,10 +173,8 @@ func received(m *nats.Msg, nc *nats.Conn) (*Delivery, error) {
 // Ack is where the delivery is acknowledged, for Event.
 func (d *Delivery) Ack() string { return d.msg.Reply }
 
-// InProgress renews the claim on the unit for another AckWait.
-func (d *Delivery) InProgress() error { return d.msg.InProgress() }
-
-// Confirm is InProgress with the server's word that it has heard it.
+// Confirm renews the claim on the unit for another AckWait, and has the server's
+// word that it has heard it.
 func (d *Delivery) Confirm(ctx context.Context) error {
 	_, err := d.nc.RequestWithContext(ctx, d.msg.Reply, []byte("+WPI"))
 	return err

@@ -160,7 +160,7 @@ func TestClaimLastsWhileItIsRenewed(t *testing.T) {
 	d := next(t, q)
 	for i := range 9 {
 		if i%2 == 0 {
-			must(t, d.InProgress())
+			must(t, d.Confirm(within(t, 5*time.Second)))
 		} else {
 			must(t, d.Confirm(within(t, wait)))
 		}

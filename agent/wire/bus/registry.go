@@ -44,6 +44,9 @@ func (b *Bus) Leave(ctx context.Context, id string) error {
 type Seen struct {
 	wire.Hello
 	At time.Time
+	// Twin: another process announces itself under the same name. Neither can be
+	// told from the other.
+	Twin bool
 }
 
 // Fleet is a live copy of the registry.
@@ -63,6 +66,21 @@ type Fleet struct {
 type entry struct {
 	Seen
 	heard time.Time
+	other string    // instance that had the entry before
+	twins time.Time // when one came back that had been followed by another
+}
+
+// follow takes over who had the entry before. A process that was started again
+// follows the one before it; one that comes back after another is alive beside it.
+func (e *entry) follow(before entry) {
+	e.other, e.twins = before.other, before.twins
+	if e.Instance == "" || before.Instance == "" || e.Instance == before.Instance {
+		return
+	}
+	if e.Instance == before.other {
+		e.twins = e.heard
+	}
+	e.other = before.Instance
 }
 
 const (
@@ -175,7 +193,9 @@ func (f *Fleet) update(e jetstream.KeyValueEntry) {
 		delete(f.agents, e.Key())
 		delete(f.lost, e.Key())
 	case json.Unmarshal(e.Value(), &h) == nil && h.ID == e.Key():
-		f.agents[e.Key()] = entry{Seen{Hello: h, At: e.Created()}, time.Now()}
+		renewed := entry{Seen: Seen{Hello: h, At: e.Created()}, heard: time.Now()}
+		renewed.follow(f.agents[e.Key()])
+		f.agents[e.Key()] = renewed
 		delete(f.lost, e.Key())
 	default:
 		return
@@ -238,6 +258,7 @@ func (f *Fleet) Agents() []Seen {
 	defer f.mu.Unlock()
 	all := make([]Seen, 0, len(f.agents))
 	for _, e := range f.agents {
+		e.Twin = !e.twins.IsZero() && time.Since(e.twins) < silence
 		all = append(all, e.Seen)
 	}
 	return all

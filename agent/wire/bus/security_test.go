@@ -120,6 +120,11 @@ func life(t *testing.T, controller, agent *Bus, id, queue string) {
 	if got := fleet.Agents(); !slices.ContainsFunc(got, func(s Seen) bool { return s.ID == id }) {
 		t.Errorf("the controller does not see %s: %+v", id, got)
 	}
+	bearer := wire.Bearer{V: wire.Version, Agent: id, Instance: "one", Process: "host, process 7"}
+	subscribe(agent.OnName(id, func() wire.Bearer { return bearer }))
+	if who, err := agent.Bearer(within(t, 5*time.Second), id); err != nil || who != bearer {
+		t.Errorf("bearer of the name: %+v, %v", who, err)
+	}
 	for _, kind := range []string{wire.Ping, wire.Prepare, wire.Abort} {
 		if ready, err := controller.Ask(within(t, 5*time.Second), id, wire.Request{Kind: kind}); err != nil || ready.Clock != 42 {
 			t.Errorf("%s: %+v, %v", kind, ready, err)
@@ -145,7 +150,7 @@ func life(t *testing.T, controller, agent *Bus, id, queue string) {
 	if c := <-controls; c.Kind != wire.Go {
 		t.Errorf("control %+v", c)
 	}
-	must(t, d.InProgress())
+	must(t, d.Confirm(within(t, 5*time.Second)))
 	must(t, agent.PublishProgress(run, wire.Progress{Unit: "u1", Agent: id, Done: 5}))
 	if p := <-progress; p.Agent != id || p.Done != 5 {
 		t.Errorf("progress %+v", p)
@@ -240,7 +245,7 @@ func forbidden(held *Delivery) []attack {
 		{"publish a unit", []string{wire.UnitSubject(queue, "r1", "x"), wire.UnitSubject(gpuQueue, "r1", "x")}},
 		{"publish a result as another agent", []string{wire.ResultSubject("r1", "a2", "g1"), "ordeal.v1.result.r1"}},
 		{"heartbeat as another agent", []string{wire.RegistrySubject("a2")}},
-		{"speak as another agent", []string{wire.ProgressSubject("r1", "a2"), wire.EventSubject("r1", "a2"), wire.LeaseSubject("r1", "a2")}},
+		{"speak as another agent", []string{wire.ProgressSubject("r1", "a2"), wire.EventSubject("r1", "a2"), wire.LeaseSubject("r1", "a2"), wire.NameSubject("a2")}},
 		{"write a run or a document", []string{"$KV.ORDEAL_RUNS.r1", "$O.ORDEAL_BLOBS.C.x", "$O.ORDEAL_BLOBS.M.x"}},
 		{"control a run", []string{wire.ControlSubject("r1")}},
 		{"give orders to a controller", []string{wire.RunSubject("r1")}},
@@ -274,7 +279,7 @@ func forbidden(held *Delivery) []attack {
 // eavesdropping are subjects that a1 must not subscribe to.
 var eavesdropping = []attack{
 	{"hear everything", []string{">", "*", "*.>", "ordeal.>", "ordeal.*.>", "ordeal.v1.>", "$JS.>", "$JS.API.>", "$JS.ACK.>", "$JS.EVENT.>", "$KV.>", "$O.>", "$SYS.>", "_R_.>"}},
-	{"hear other agents", []string{wire.AgentSubject("a2"), wire.AgentSubject("*"), "ordeal.v1.agent.>", wire.ResultSubject("*", "a2", "*"), wire.RunResults("r1"), "ordeal.v1.result.>",
+	{"hear other agents", []string{wire.NameSubject("a2"), wire.NameSubject("*"), wire.AgentSubject("a2"), wire.AgentSubject("*"), "ordeal.v1.agent.>", wire.ResultSubject("*", "a2", "*"), wire.RunResults("r1"), "ordeal.v1.result.>",
 		wire.ProgressSubject("r1", "a2"), wire.EventSubject("r1", "*"), wire.LeaseSubject("r1", "*"), wire.RegistrySubject("a2"), wire.RegistrySubject("*")}},
 	{"read other inboxes", []string{wire.InboxPrefix("a2") + ".>", wire.InboxPrefix("*") + ".>", "_INBOX.agent.>", "_INBOX.*", "_INBOX.*.*", "_INBOX.>"}},
 	{"hear controllers", []string{wire.RunSubject("r1"), "ordeal.v1.run.>", "ordeal.v1.unit.>", wire.QueueSubjects(queue), "$KV.ORDEAL_RUNS.>"}},

@@ -2,7 +2,6 @@ package agentcmd
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -117,7 +116,7 @@ func TestAgentJoinsAndLeaves(t *testing.T) {
 	await(t, fleet, 1)
 	got := fleet.Agents()
 	want := wire.Hello{V: wire.Version, ID: "a1", Version: cli.Version, Labels: map[string]string{"zone": "eu", "node": "n1"}, Pools: []string{"default", "gpu"}, Digest: schedule.Digest(), Capacity: 7}
-	got[0].Load = wire.Holding{}
+	got[0].Load, got[0].Instance = wire.Holding{}, ""
 	if diff := cmp.Diff(want, got[0].Hello); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
@@ -206,12 +205,21 @@ func TestRestrictedAgentWaitsForAController(t *testing.T) {
 	if strings.Contains(said.String(), "Violation") {
 		t.Errorf("said more than it should:\n%s", said)
 	}
+	twin := New("ordeal-agent")
+	twin.SetArgs([]string{"--nats", url, "--user", "agent:s3cret", "--name", "a1"})
+	twin.SetErr(io.Discard)
+	if err := twin.ExecuteContext(t.Context()); err == nil || cli.Code(err) != cli.Unmeasured || !strings.Contains(err.Error(), "another agent called a1 is at work") {
+		t.Errorf("a second agent of that name: %v, want it refused", err)
+	}
+	if err := leave(); err != nil {
+		t.Errorf("left with %v, want no error", err)
+	}
 	second, leaveSecond := start(t, "--nats", url, "--user", "agent:s3cret", "--name", "a1")
 	second.wait(t, "agent a1 ready\n") // at once: the queue stands, so nothing is tried that is refused
 	if got, want := second.String(), "connected to "+url+"\nagent a1 ready\n"; got != want {
 		t.Errorf("said %q, want %q and nothing else", got, want)
 	}
-	if err := errors.Join(leave(), leaveSecond()); err != nil {
+	if err := leaveSecond(); err != nil {
 		t.Errorf("left with %v, want no error", err)
 	}
 }

@@ -24,14 +24,14 @@ var (
 	mayPublish = []string{
 		"$JS.API.CONSUMER.INFO.ORDEAL_UNITS.pool-default", "$JS.API.CONSUMER.MSG.NEXT.ORDEAL_UNITS.pool-default",
 		"$JS.ACK.ORDEAL_UNITS.pool-default.1.1.1.1.0", "$KV.ORDEAL_AGENTS.a1",
-		"ordeal.v1.result.r1.a1.u1", "ordeal.v1.progress.r1.a1", "ordeal.v1.event.r1.a1", "ordeal.v1.lease.r1.a1",
+		"ordeal.v1.result.r1.a1.u1", "ordeal.v1.progress.r1.a1", "ordeal.v1.event.r1.a1", "ordeal.v1.lease.r1.a1", "ordeal.v1.name.a1",
 	}
 	mayNotPublish = []string{
 		"ordeal.v1.unit.default.r1.u1", "ordeal.v1.ctl.r1", "ordeal.v1.agent.a2", "ordeal.v1.run.r1",
 		"$KV.ORDEAL_RUNS.r1", "$JS.API.STREAM.DELETE.ORDEAL_UNITS", "$JS.API.STREAM.PURGE.ORDEAL_RESULTS",
 		"$JS.API.STREAM.MSG.GET.ORDEAL_RESULTS", "$JS.API.CONSUMER.DELETE.ORDEAL_UNITS.pool-default", "_INBOX.c1.1",
 	}
-	maySubscribe    = []string{"ordeal.v1.agent.a1", "ordeal.v1.ctl.r1", "_INBOX.agent.a1.>"}
+	maySubscribe    = []string{"ordeal.v1.agent.a1", "ordeal.v1.name.a1", "ordeal.v1.ctl.r1", "_INBOX.agent.a1.>"}
 	mayNotSubscribe = []string{
 		">", "_INBOX.>", "_INBOX.c1.>", "ordeal.>", "ordeal.v1.unit.>", "ordeal.v1.result.>", "ordeal.v1.lease.>", "$KV.ORDEAL_RUNS.>", "$JS.API.>",
 	}

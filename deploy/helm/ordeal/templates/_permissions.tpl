@@ -42,10 +42,12 @@ AGENTS {
           "ordeal.v1.progress.*.*"
           "ordeal.v1.event.*.*"
           "ordeal.v1.lease.*.*"
+          "ordeal.v1.name.*"
         ] }
         subscribe { allow: [
           "_INBOX.agent.*.>"
           "ordeal.v1.agent.*"
+          "ordeal.v1.name.*"
           "ordeal.v1.ctl.*"
         ] }
         allow_responses { max: 1, expires: "2m" }

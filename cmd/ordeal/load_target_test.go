@@ -1,0 +1,88 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"net/http"
+	"net/http/httptest"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"ordeal/controller/result"
+)
+
+// loadTarget is the Go SDK's server with one read-only tool, behind a door that a
+// test can hold, and that counts sessions.
+type loadTarget struct {
+	url string
+
+	mu      sync.Mutex
+	opened  int
+	deleted int
+	calls   int
+}
+
+// serveLoad serves a tool that answers as work does. gate, when set, may answer a
+// POST of a call itself, and says whether it did.
+func serveLoad(t *testing.T, work func(ctx context.Context), gate func(http.ResponseWriter, *http.Request) bool) *loadTarget {
+	t.Helper()
+	srv := mcp.NewServer(&mcp.Implementation{Name: "loaded", Version: "1"}, nil)
+	tool := &mcp.Tool{Name: "search", InputSchema: json.RawMessage(`{"type": "object"}`), Annotations: &mcp.ToolAnnotations{ReadOnlyHint: true}}
+	lt := &loadTarget{}
+	srv.AddTool(tool, func(ctx context.Context, _ *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+		lt.mu.Lock()
+		lt.calls++
+		lt.mu.Unlock()
+		if work != nil {
+			work(ctx)
+		}
+		return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: "found"}}}, nil
+	})
+	h := mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return srv }, &mcp.StreamableHTTPOptions{JSONResponse: true})
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		lt.count(r)
+		if gate != nil && r.Method == http.MethodPost && gate(w, r) {
+			return
+		}
+		h.ServeHTTP(w, r)
+	}))
+	t.Cleanup(s.Close)
+	lt.url = s.URL
+	return lt
+}
+
+func (lt *loadTarget) count(r *http.Request) {
+	lt.mu.Lock()
+	defer lt.mu.Unlock()
+	switch {
+	case r.Method == http.MethodDelete:
+		lt.deleted++
+	case r.Method == http.MethodPost && r.Header.Get("Mcp-Session-Id") == "":
+		lt.opened++ // an initialize
+	}
+}
+
+func (lt *loadTarget) sessions() (opened, deleted, calls int) {
+	lt.mu.Lock()
+	defer lt.mu.Unlock()
+	return lt.opened, lt.deleted, lt.calls
+}
+
+// load runs a load and returns its document.
+func load(t *testing.T, url string, args ...string) (*result.Document, error) {
+	t.Helper()
+	return scanJSON(t, append([]string{"load", url, "--tool", "search", "--tool-args", `{}`}, args...)...)
+}
+
+// tookTurns answers one call at a time, each in d.
+func tookTurns(d time.Duration) func(context.Context) {
+	var lock sync.Mutex
+	return func(context.Context) {
+		lock.Lock()
+		defer lock.Unlock()
+		time.Sleep(d)
+	}
+}
