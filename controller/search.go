@@ -24,10 +24,15 @@ type search struct {
 	lo, hi float64   // 0: none yet
 	met    []float64 // rates that met the SLO, ascending
 	done   bool
+
+	retries int // of the level at hand
 }
 
 // searchLevels bounds a search that chance keeps alive.
-const searchLevels = 40
+const searchLevels = 80
+
+// levelRetries is how often a level is sent again when our own side was its limit.
+const levelRetries = 3
 
 // confirmLonger is how much longer a confirmation is than a level: what a level
 // has no time to show, such as a bucket of tokens that runs dry, it has.
@@ -80,7 +85,13 @@ func (k *search) close() bool {
 
 // see takes in what became of a level.
 func (k *search) see(l plan.Level, lv *result.LoadLevel) {
+	if lv.Met != nil {
+		k.retries = 0
+	}
 	switch {
+	case lv.Met == nil && lv.Generator.Saturated && k.retries < levelRetries:
+		k.retries++ // a machine that others use for a moment
+		return
 	case lv.Met == nil:
 		k.end(fmt.Sprintf("%.4g calls/s could not be judged: %s", l.Rate, lv.Why))
 	case l.Confirms && *lv.Met:

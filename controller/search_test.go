@@ -18,6 +18,11 @@ func searchSpec() *spec.Spec {
 // find runs a search against a target that meets the SLO as told.
 func find(t *testing.T, s *spec.Spec, meets func(plan.Level) *bool) (result.Knee, []plan.Level) {
 	t.Helper()
+	return findLevels(t, s, func(l plan.Level) result.LoadLevel { return result.LoadLevel{Met: meets(l), Why: "as told"} })
+}
+
+func findLevels(t *testing.T, s *spec.Spec, try func(plan.Level) result.LoadLevel) (result.Knee, []plan.Level) {
+	t.Helper()
 	k := newSearch(s)
 	var levels []plan.Level
 	for {
@@ -32,7 +37,8 @@ func find(t *testing.T, s *spec.Spec, meets func(plan.Level) *bool) (result.Knee
 			t.Fatalf("level %+v after %d levels", l, len(levels))
 		}
 		levels = append(levels, l)
-		k.see(l, &result.LoadLevel{Met: meets(l), Why: "as told"})
+		lv := try(l)
+		k.see(l, &lv)
 	}
 }
 
@@ -88,6 +94,17 @@ func TestSearchEnds(t *testing.T) {
 	})
 	if limited.Rate != nil || len(levels) != 5 || *limited.Lo != 80 {
 		t.Errorf("a generator that is the limit above 100/s: %+v after %d levels", limited, len(levels))
+	}
+	busy := 0
+	knee, levels := findLevels(t, searchSpec(), func(plan.Level) result.LoadLevel {
+		busy++
+		if busy%3 != 0 { // two of three are lost to others on the machine
+			return result.LoadLevel{Generator: result.LoadGenerator{Saturated: true}, Why: "no CPU left"}
+		}
+		return result.LoadLevel{Met: truth(true)}
+	})
+	if knee.Rate == nil || knee.Met != 3 {
+		t.Errorf("on a machine that is busy now and then: %+v after %d levels", knee, len(levels))
 	}
 	coin := rand.New(rand.NewPCG(7, 7))
 	if _, levels := find(t, searchSpec(), func(plan.Level) *bool { return truth(coin.IntN(2) == 0) }); len(levels) > searchLevels {

@@ -63,6 +63,11 @@ func runLoad(ctx context.Context, env *Env, u *wire.Unit, res *wire.Result, prog
 }
 
 func newLoad(env *Env, u *wire.Unit, progress Progress) (l *load, err error) {
+	if u.Load.Unpaced {
+		deaf := *env
+		deaf.Quota = nil
+		env = &deaf
+	}
 	l = &load{env: env, unit: u, box: newToolbox(&u.Call, u.Load.CheckOutput), share: shareOf(u), progress: progress, tally: metrics.NewTally()}
 	if l.faults, err = faultSchedule(u.Faults); err != nil {
 		return nil, err

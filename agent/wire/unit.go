@@ -102,7 +102,9 @@ type Load struct {
 	Think    time.Duration `json:"think,omitempty"`  // closed loop: of each caller between two operations
 	Period   time.Duration `json:"period,omitempty"` // length of Result.Periods; 0 = none
 
-	// Paced slows the load down when the target reports a quota.
+	// The load slows down when the target reports a quota, or another agent has heard
+	// of one, unless it is Unpaced.
+	Unpaced       bool          `json:"unpaced,omitempty"`
 	BackoffMax    time.Duration `json:"backoff_max"`
 	BackoffBudget time.Duration `json:"backoff_budget"`
 	CheckOutput   bool          `json:"check_output"`

@@ -1,8 +1,10 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"sync"
@@ -55,13 +57,19 @@ func serveLoad(t *testing.T, work func(ctx context.Context), gate func(http.Resp
 }
 
 func (lt *loadTarget) count(r *http.Request) {
+	opens := false
+	if r.Method == http.MethodPost && r.Header.Get("Mcp-Session-Id") == "" {
+		body, _ := io.ReadAll(r.Body)
+		r.Body = io.NopCloser(bytes.NewReader(body))
+		opens = bytes.Contains(body, []byte(`"initialize"`))
+	}
 	lt.mu.Lock()
 	defer lt.mu.Unlock()
 	switch {
 	case r.Method == http.MethodDelete:
 		lt.deleted++
-	case r.Method == http.MethodPost && r.Header.Get("Mcp-Session-Id") == "":
-		lt.opened++ // an initialize
+	case opens:
+		lt.opened++
 	}
 }
 
@@ -71,10 +79,21 @@ func (lt *loadTarget) sessions() (opened, deleted, calls int) {
 	return lt.opened, lt.deleted, lt.calls
 }
 
+// crowded is how often a load is sent again on a machine whose other users leave
+// our own side too little, which the report says.
+const crowded = 6
+
 // load runs a load and returns its document.
-func load(t *testing.T, url string, args ...string) (*result.Document, error) {
+func load(t *testing.T, url string, args ...string) (doc *result.Document, err error) {
 	t.Helper()
-	return scanJSON(t, append([]string{"load", url, "--tool", "search", "--tool-args", `{}`}, args...)...)
+	for range crowded {
+		doc, err = scanJSON(t, append([]string{"load", url, "--tool", "search", "--tool-args", `{}`}, args...)...)
+		if last := level(t, doc); !last.Generator.Saturated {
+			break
+		}
+		t.Logf("sent again: %s", level(t, doc).Why)
+	}
+	return doc, err
 }
 
 // tookTurns answers one call at a time, each in d.

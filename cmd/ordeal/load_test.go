@@ -171,7 +171,10 @@ func TestLoadFindsTheKnee(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			doc, err := load(t, tt.target().url, "--find-knee", "--slo", "p95<300ms,error_rate<1%", "--duration", "4s", "--knee-from", "20", "--confirmations", "2", "--max-in-flight", "100")
 			if err != nil {
-				t.Fatal(err)
+				for _, l := range doc.Load.Levels {
+					t.Log(levelLine(&l))
+				}
+				t.Fatalf("%v: %q", err, doc.Verdict.Reasons)
 			}
 			k := doc.Load.Knee
 			if k == nil || k.Rate == nil {

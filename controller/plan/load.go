@@ -71,7 +71,7 @@ func loadOf(s *spec.Spec, l Level) (*wire.Load, wire.Range) {
 		n = uint64(s.Load.Requests)
 	}
 	load := &wire.Load{Duration: length, Profile: s.Load.Profile, Poisson: s.Load.Poisson, Seed: fmt.Sprintf("%s/%d", s.Seed, l.Index), Think: s.Load.Think,
-		Measured: wire.Span{From: s.Load.WarmupTime}, Period: Period(length), Warmup: s.Warmup, BackoffMax: s.BackoffMax, BackoffBudget: s.BackoffBudget, CheckOutput: s.Load.CheckOutput}
+		Measured: wire.Span{From: s.Load.WarmupTime}, Period: Period(length), Warmup: s.Warmup, Unpaced: s.BackoffMax <= 0, BackoffMax: s.BackoffMax, BackoffBudget: s.BackoffBudget, CheckOutput: s.Load.CheckOutput}
 	return load, wire.Range{From: uint64(l.Index) * n, To: uint64(l.Index+1) * n}
 }
 

@@ -55,7 +55,7 @@ const (
 	maxLoad        = 24 * time.Hour * 7
 	defaultLoad    = 10 * time.Second
 	warmupShare    = 10
-	kneeLevels     = 40 // at most, see Levels of plan
+	kneeLevels     = 80 // at most, see Levels of plan
 	maxStages      = 100
 	loadStartLimit = time.Minute
 )
