@@ -44,7 +44,7 @@ func loadVerdict(l *spec.Load, load *result.Load, checks []result.Check, cut err
 		return kneeVerdict(v, k)
 	}
 	level := load.Levels[len(load.Levels)-1]
-	if level.Generator.Saturated || level.Met == nil && level.Why != "" {
+	if level.Met == nil && level.Why != "" {
 		v.Reasons = append(v.Reasons, level.Why)
 		return v
 	}

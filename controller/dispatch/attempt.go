@@ -115,6 +115,9 @@ func (a *attempt) start(ctx context.Context) error {
 		return err
 	}
 	a.began = true
+	if len(a.shares) == 1 {
+		lead = 0 // nobody to begin together with
+	}
 	at := a.d.opt.Roster.Now() + int64(lead)
 	err := a.d.control(wire.Control{Kind: wire.Go, Gang: a.record.Gang, At: at, Offsets: offsets})
 	if err != nil {

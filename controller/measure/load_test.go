@@ -136,6 +136,34 @@ func TestGeneratorIsTheLimit(t *testing.T) {
 	}
 }
 
+// TestLateButMet: lateness adds to a latency that counts from the due time, so an
+// objective that was met even so was met; without one, or in a closed loop, our own
+// limit leaves no judgement.
+func TestLateButMet(t *testing.T) {
+	late := wire.Generator{Saturated: true, Reason: "woke up late"}
+	within := &spec.Spec{Load: &spec.Load{SLO: "p95<50ms,error_rate<1%"}}
+	beyond := &spec.Spec{Load: &spec.Load{SLO: "p95<2ms,error_rate<1%"}}
+	for _, tt := range []struct {
+		name   string
+		world  loadWorld
+		judged bool
+	}{
+		{"Met", loadWorld{rate: 100, serves: 200, seconds: 11, ms: 5, gen: late, spec: within}, true},
+		{"Missed", loadWorld{rate: 100, serves: 200, seconds: 11, ms: 5, gen: late, spec: beyond}, false},
+		{"NotSustained", loadWorld{rate: 100, serves: 50, seconds: 11, ms: 5, gen: late, spec: within}, false},
+		{"NoObjective", loadWorld{rate: 100, serves: 200, seconds: 11, ms: 5, gen: late}, false},
+		{"ClosedLoop", loadWorld{serves: 80, seconds: 11, ms: 5, gen: late, spec: within}, false},
+	} {
+		lv, _, _ := tt.world.run(t)
+		if judged := lv.Met != nil && *lv.Met; judged != tt.judged || !lv.Generator.Saturated {
+			t.Errorf("%s: %+v, want it judged: %v", tt.name, lv, tt.judged)
+		}
+		if _, shown := lv.P50.Number(); shown != tt.judged {
+			t.Errorf("%s: p50 %+v", tt.name, lv.P50)
+		}
+	}
+}
+
 func TestClosedLoopHasNoRateToSustain(t *testing.T) {
 	lv, checks, _ := (&loadWorld{serves: 80, seconds: 11, ms: 5}).run(t)
 	if lv.Sustained != nil || len(checks) != 0 || number(t, lv.Achieved) != 80 || lv.Offered.Value != nil {

@@ -208,7 +208,11 @@ func (v *loading) generator() []loadRow {
 		if g.MoreAgents > 0 {
 			text += "; about " + times(int64(g.MoreAgents), "more agent") + " like these would keep up"
 		}
-		rows[0] = loadRow{"generator", sentence(text + ": the target is not judged by this load"), bad}
+		if v.last.Met != nil { // what was asked for was met all the same
+			rows[0] = loadRow{"generator", sentence(text), caveat}
+		} else {
+			rows[0] = loadRow{"generator", sentence(text + ": the target is not judged by this load"), bad}
+		}
 	}
 	text := "busiest agent " + plain(g.CPU, 2) + " cores, garbage collection paused it " + seconds(g.GCPauseS)
 	rows = append(rows, loadRow{"its cost", text, quiet})
