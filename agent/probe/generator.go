@@ -38,6 +38,7 @@ type signals struct {
 	tardy     int64 // of handed arrivals, those that a slot took up too late
 	handed    int64
 	fellBack  time.Duration // by how much the pacer is further behind than before
+	calls     int64         // made
 	service   int64         // target's median, µs
 	memory    int64         // thousandths of what it may use; 0 = no limit
 	files     int64         // calls that found no descriptor left
@@ -64,6 +65,12 @@ func (s *signals) sent() int64 {
 	return max(1000-int64(s.fellBack*1000/s.span), 1000/mostShort)
 }
 
+// waitTells reports that what a call waited for a CPU is more than lateness may be: a
+// busy machine whose target is slow enough does not measure its generator.
+func (s *signals) waitTells() bool {
+	return s.calls == 0 || s.service == 0 || s.wait.Microseconds()/s.calls > s.service/latePart
+}
+
 // perCore is the thousandths of each core that a time is over the span.
 func (s *signals) perCore(d time.Duration) int64 {
 	return int64(float64(d) * 1000 / (float64(max(s.span, time.Microsecond)) * s.cores))
@@ -82,7 +89,7 @@ func (s *signals) reason() string {
 		return fmt.Sprintf("used %d %% of the memory it may, more than %d %%; give the generator more memory or less load", s.memory/10, roomMilli/10)
 	case enough && s.perCore(s.cpu) > busyMilli:
 		return fmt.Sprintf("used %d %% of %s, more than %d %%; add agents or lower the load", s.perCore(s.cpu)/10, coresOf(s.cores), busyMilli/10)
-	case enough && s.perCore(s.wait) > waitMilli && s.wait > s.cpu/4:
+	case enough && s.perCore(s.wait) > waitMilli && s.wait > s.cpu/4 && s.waitTells():
 		return fmt.Sprintf("waited for a CPU for %d %% of the time of %s, more than %d %%; keep others off its CPUs, or add agents", s.perCore(s.wait)/10, coresOf(s.cores), waitMilli/10)
 	case enough && s.pause*1000 > s.span*pauseMilli:
 		return fmt.Sprintf("stood still for garbage collection for %d %% of the time, more than %d %%; give the generator more memory or less load", s.pause*100/s.span, pauseMilli/10)

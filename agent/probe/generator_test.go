@@ -36,6 +36,8 @@ func TestSaturation(t *testing.T) {
 		{"Busy", signals{paced: true, cpu: 1750 * time.Millisecond}, "used 87 % of 2 cores", 875.0 / 850},
 		{"AtTheLimit", signals{paced: true, cpu: 1700 * time.Millisecond}, "", 0},
 		{"Crowded", signals{paced: true, cpu: 600 * time.Millisecond, wait: 600 * time.Millisecond}, "waited for a CPU for 30 % of the time of 2 cores", 2},
+		{"CrowdedBesideSlowTarget", signals{paced: true, cpu: 600 * time.Millisecond, wait: 600 * time.Millisecond, calls: 1000, service: 50_000}, "", 0},
+		{"CrowdedBesideFastTarget", signals{paced: true, cpu: 600 * time.Millisecond, wait: 600 * time.Millisecond, calls: 1000, service: 1000}, "waited for a CPU", 2},
 		{"HalfIssued", signals{paced: true, fellBack: 500 * time.Millisecond}, "issued 50.0 % of the arrivals", 2},
 		{"BusyAndHalfIssued", signals{paced: true, cpu: 2 * time.Second, fellBack: 500 * time.Millisecond}, "used 100 % of 2 cores", 2 / 0.85},
 		{"CaughtUp", signals{paced: true, fellBack: -500 * time.Millisecond}, "", 0},

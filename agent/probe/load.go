@@ -144,6 +144,7 @@ func (l *load) count(workers []*worker) {
 func (l *load) add(b *book) {
 	b.ledger.flush()
 	l.meter.served(b.tally)
+	l.meter.made(b.sent)
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.sent += b.sent

@@ -31,6 +31,7 @@ type meter struct {
 	service  atomic.Int64 // target's median of late, µs; -1 asks for a fresh one
 	limit    atomic.Int64 // ns that a slot may begin after its arrival was due
 	behind   atomic.Int64 // ns that the pacer woke behind the last arrival
+	calls    atomic.Int64 // made so far
 	handouts atomic.Int64
 	tardies  atomic.Int64
 	files    atomic.Int64
@@ -51,6 +52,7 @@ type meter struct {
 type reading struct {
 	at                              time.Time
 	cpu, wait, gc, behind           time.Duration
+	calls                           int64
 	handouts, tardies, files, ports int64
 }
 
@@ -80,7 +82,7 @@ func (m *meter) start(env *Env) {
 
 func (m *meter) read() reading {
 	return reading{at: time.Now(), cpu: CPUTime(), wait: runQueueWait(), gc: gcPause(), behind: time.Duration(m.behind.Load()),
-		handouts: m.handouts.Load(), tardies: m.tardies.Load(), files: m.files.Load(), ports: m.ports.Load()}
+		calls: m.calls.Load(), handouts: m.handouts.Load(), tardies: m.tardies.Load(), files: m.files.Load(), ports: m.ports.Load()}
 }
 
 func (m *meter) watch() {
@@ -138,6 +140,13 @@ func (m *meter) served(t *metrics.Tally) {
 	}
 }
 
+// made tells of calls that were made.
+func (m *meter) made(calls int64) {
+	if m != nil {
+		m.calls.Add(calls)
+	}
+}
+
 // look judges the stretch since the last look.
 func (m *meter) look() {
 	now := m.read()
@@ -165,7 +174,7 @@ func (m *meter) look() {
 }
 
 func (m *meter) signals(from, to *reading, lag *metrics.Dist, service int64) signals {
-	return signals{span: to.at.Sub(from.at), paced: m.paced, cores: usableCores(), cpu: to.cpu - from.cpu, wait: to.wait - from.wait,
+	return signals{span: to.at.Sub(from.at), paced: m.paced, cores: usableCores(), cpu: to.cpu - from.cpu, wait: to.wait - from.wait, calls: to.calls - from.calls,
 		pause: to.gc - from.gc, late: lag.Quantile(990), ticks: lag.N(), handed: to.handouts - from.handouts, tardy: to.tardies - from.tardies,
 		fellBack: to.behind - from.behind, service: service, memory: memoryMilli(), files: to.files - from.files, ports: to.ports - from.ports}
 }

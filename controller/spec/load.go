@@ -294,10 +294,20 @@ func (l *Load) shape() error {
 	if l.WarmupTime < 0 {
 		l.WarmupTime = 0
 		if l.Stages == "" {
-			l.WarmupTime = min(l.Duration/warmupShare, MaxWarmup)
+			l.WarmupTime = min(wholePeriods(l.Duration), MaxWarmup)
 		}
 	}
 	return nil
+}
+
+// wholePeriods is a tenth of a duration, rounded up to what the periods of a load of
+// that length are parts of, so that warm-up and measured part share none.
+func wholePeriods(d time.Duration) time.Duration {
+	unit := time.Second
+	if d < 10*time.Second {
+		unit = 250 * time.Millisecond
+	}
+	return min((d/warmupShare+unit-1)/unit*unit, d/2)
 }
 
 // loadTimeout bounds a whole load test generously: what it lasts by plan, twice,
