@@ -30,7 +30,7 @@ func (a *Agent) run(w *work, u *wire.Unit, ready func(context.Context) error) (r
 	w.timed = !t.Virtual()
 	s := a.sample(u)
 	defer s.end()
-	return probe.Run(w.ctx, probe.Env{Target: t, Ready: ready, Leave: w, Quota: w}, u, s.add)
+	return probe.Run(w.ctx, probe.Env{Target: t, Ready: ready, Leave: w, Quota: w, Watch: s.watch}, u, s.add)
 }
 
 // complete fills what every result says about its unit.

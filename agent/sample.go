@@ -24,6 +24,8 @@ type sampler struct {
 	mu    sync.Mutex
 	now   wire.Progress
 	dirty bool // now says more than was sent
+	gauge func() (open, dropped int64)
+	told  int64 // of the dropped arrivals, those in pieces
 	piece piece
 	spare piece // empty; its memory is used again
 }
@@ -35,6 +37,7 @@ type piece struct {
 	tally     metrics.Tally // outcomes and durations only
 	tokensIn  int64
 	tokensOut int64
+	dropped   int64
 }
 
 // sample begins to tell about a unit. end must follow.
@@ -63,6 +66,27 @@ func (s *sampler) add(done, errs int64, seen *metrics.Tally) {
 	}
 }
 
+// watch takes the gauge of the unit.
+func (s *sampler) watch(gauge func() (open, dropped int64)) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.gauge = gauge
+}
+
+// read looks at the gauge: arrivals that were dropped since it was last read are part
+// of the piece at hand. mu is held.
+func (s *sampler) read() (open int64) {
+	if s.gauge == nil {
+		return 0
+	}
+	open, dropped := s.gauge()
+	if more := dropped - s.told; more > 0 {
+		s.piece.dropped += more
+		s.told, s.dirty = dropped, true
+	}
+	return open
+}
+
 func (p *piece) add(t *metrics.Tally) {
 	if p.tally.Outcomes == nil {
 		p.tally.Outcomes = metrics.Counts{}
@@ -83,13 +107,14 @@ func (p *piece) add(t *metrics.Tally) {
 func (p *piece) merge(older *piece) {
 	p.add(&older.tally)
 	p.since = older.since
+	p.dropped += older.dropped
 	p.tokensIn += older.tokensIn
 	p.tokensOut += older.tokensOut
 }
 
 func (p *piece) reset(now time.Time) {
 	p.tally.Reset()
-	p.since, p.tokensIn, p.tokensOut = now, 0, 0
+	p.since, p.tokensIn, p.tokensOut, p.dropped = now, 0, 0, 0
 }
 
 func (s *sampler) send() {
@@ -110,6 +135,7 @@ func (s *sampler) send() {
 // pieces, not for the coding or the sending of one.
 func (s *sampler) once(last bool) {
 	s.mu.Lock()
+	open := s.read()
 	if !s.dirty {
 		s.mu.Unlock()
 		return
@@ -120,8 +146,9 @@ func (s *sampler) once(last bool) {
 	s.piece.since = now
 	progress := s.now
 	s.mu.Unlock()
-	if len(p.tally.Outcomes) > 0 {
-		progress.Sample = &wire.Sample{Span: now.Sub(p.since), Outcomes: p.tally.Outcomes, Latency: p.tally.Latency, TokensIn: p.tokensIn, TokensOut: p.tokensOut}
+	if len(p.tally.Outcomes) > 0 || p.dropped > 0 {
+		progress.Sample = &wire.Sample{Span: now.Sub(p.since), Outcomes: p.tally.Outcomes, Latency: p.tally.Latency, TokensIn: p.tokensIn, TokensOut: p.tokensOut,
+			Dropped: p.dropped, InFlight: open}
 	}
 	err := s.agent.bus.PublishProgress(s.run, progress)
 	if err == nil || last {

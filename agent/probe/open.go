@@ -129,6 +129,9 @@ func (p *pacer) count(due, woken time.Duration, sent bool) {
 		arrive(&p.window, sent)
 	}
 	p.ledger.arrive(due, woken, sent, p.load.crew.busy.Load())
+	if !sent && p.load.env.dropped != nil {
+		p.load.env.dropped.Add(1)
+	}
 }
 
 // arrive counts an arrival.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"sync/atomic"
 	"time"
 
 	"ordeal/agent/target"
@@ -24,11 +25,15 @@ type Env struct {
 	// for a unit that nothing holds back.
 	Leave Leave
 	Quota Quota
+	// Watch, when set, is given a gauge of a unit on a real target: the calls that are
+	// open, and the arrivals dropped so far. It may be read until Run returns.
+	Watch func(gauge func() (open, dropped int64))
 
 	crash     *crash
 	timers    bool          // pace by Go timers: the clock of a test
 	metered   func(*meter)  // a test looks on; nil: nobody does
 	occupancy *occupancy    // of a real target
+	dropped   *atomic.Int64 // arrivals, on a real target
 	plain     target.Target // as it was given, with all it can do
 }
 
@@ -53,7 +58,10 @@ func Run(ctx context.Context, env Env, u *wire.Unit, progress Progress) *wire.Re
 	told := env.Target
 	env.plain = told
 	if !env.Target.Virtual() {
-		env.occupancy = &occupancy{}
+		env.occupancy, env.dropped = &occupancy{}, &atomic.Int64{}
+		if env.Watch != nil {
+			env.Watch(func() (open, dropped int64) { return env.occupancy.n.Load(), env.dropped.Load() })
+		}
 		env.Target = env.occupancy.observe(env.Target, env.Leave)
 	}
 	seen := notesOf(told)
