@@ -64,9 +64,12 @@ func loadVerdict(l *spec.Load, load *result.Load, checks []result.Check, cut err
 	case len(missed) > 0:
 		no := false
 		v.Passed = &no
-	case len(checks) == 0:
-		v.Reasons = append(v.Reasons, "nothing was asked of the target: give --slo")
-	case len(open) == 0 && cut == nil && (l.SLO != "" || l.Open):
+	case l.SLO == "":
+		for _, c := range checks {
+			v.Reasons = append(v.Reasons, c.Reason)
+		}
+		v.Reasons = append(v.Reasons, "nothing was asked of the answers: give --slo")
+	case len(open) == 0 && cut == nil:
 		yes := true
 		v.Passed = &yes
 	}

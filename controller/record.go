@@ -76,7 +76,7 @@ func (r *run) create(ctx context.Context) (*lead.Leader, error) {
 
 func (r *run) leadOptions(rec wire.Run) lead.Options {
 	return lead.Options{Bus: r.opt.Bus, Record: rec, TTL: r.leaseTTL(), Holder: r.opt.Holder, MaxCalls: r.opt.MaxCalls,
-		Rate: r.rate, Log: r.warn}
+		Rate: r.rate, Unpaced: r.opt.Spec.Load != nil, Log: r.warn}
 }
 
 // rate is what the fleet sends at the moment, calls per second.

@@ -25,7 +25,9 @@ type crew struct {
 	most int64
 	kept int // idle slots that stay
 	busy atomic.Int64
-	wg   sync.WaitGroup
+	// spent: no call may go out any more.
+	spent atomic.Bool
+	wg    sync.WaitGroup
 
 	mu      sync.Mutex // guards what is below
 	idle    []*slot    // with a session; the one idle last on top
@@ -154,6 +156,9 @@ func (c *crew) answer(s *slot, a arrival) {
 	}
 	x := s.work(c.ctx, a.op, a.due, late)
 	b := s.book
+	if s.may.over {
+		c.spent.Store(true)
+	}
 	if b == nil {
 		return // it did not go out
 	}

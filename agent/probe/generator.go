@@ -65,10 +65,11 @@ func (s *signals) sent() int64 {
 	return max(1000-int64(s.fellBack*1000/s.span), 1000/mostShort)
 }
 
-// waitTells reports that what a call waited for a CPU is more than lateness may be: a
-// busy machine whose target is slow enough does not measure its generator.
+// waitTells reports that what a call waited for a CPU is more than lateness may be, or
+// that the generator is busy itself: a crowded machine whose target is slow enough does
+// not measure its generator.
 func (s *signals) waitTells() bool {
-	return s.calls == 0 || s.service == 0 || s.wait.Microseconds()/s.calls > s.service/latePart
+	return s.calls == 0 || s.service == 0 || s.perCore(s.cpu) > busyMilli/2 || s.wait/time.Duration(s.calls) > time.Duration(s.service)*time.Microsecond/latePart
 }
 
 // perCore is the thousandths of each core that a time is over the span.

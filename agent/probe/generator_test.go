@@ -37,6 +37,7 @@ func TestSaturation(t *testing.T) {
 		{"AtTheLimit", signals{paced: true, cpu: 1700 * time.Millisecond}, "", 0},
 		{"Crowded", signals{paced: true, cpu: 600 * time.Millisecond, wait: 600 * time.Millisecond}, "waited for a CPU for 30 % of the time of 2 cores", 2},
 		{"CrowdedBesideSlowTarget", signals{paced: true, cpu: 600 * time.Millisecond, wait: 600 * time.Millisecond, calls: 1000, service: 50_000}, "", 0},
+		{"CrowdedAndBusy", signals{paced: true, cpu: 900 * time.Millisecond, wait: 600 * time.Millisecond, calls: 1000, service: 50_000}, "waited for a CPU", 1500.0 / 900},
 		{"CrowdedBesideFastTarget", signals{paced: true, cpu: 600 * time.Millisecond, wait: 600 * time.Millisecond, calls: 1000, service: 1000}, "waited for a CPU", 2},
 		{"HalfIssued", signals{paced: true, fellBack: 500 * time.Millisecond}, "issued 50.0 % of the arrivals", 2},
 		{"BusyAndHalfIssued", signals{paced: true, cpu: 2 * time.Second, fellBack: 500 * time.Millisecond}, "used 100 % of 2 cores", 2 / 0.85},

@@ -110,6 +110,9 @@ func (p *pacer) pace(ctx context.Context) {
 // called any more.
 func (p *pacer) issue(a arrival, woken time.Duration) (more bool) {
 	l := p.load
+	if l.crew.spent.Load() {
+		return false
+	}
 	paused := l.gate.closed(l.clock, woken, &p.paused)
 	if !paused && l.env.Quota != nil && l.env.Quota.Dry() {
 		// A call that waits for its turn would be late by our own doing.

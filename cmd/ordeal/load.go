@@ -31,9 +31,10 @@ transport), a quoted command (MCP over stdio), mock:PROFILE, openai:MODEL,
 anthropic:MODEL, http-get:URL or http-post:URL. Only tools known to be read-only
 are called unless --allow-mutating is given; --workload mixes several.
 
-Load exits 0 once it has measured. With --slo or --find-knee it exits 1 when that
-was not met (or no rate met it) and 2 when that could not be told, because our
-own side was the limit or the evidence does not carry an answer. A run that ends
+Load exits 0 once it has measured, and 1 when a --rate was not sustained. With
+--slo or --find-knee it exits 1 when that was not met (or no rate met it) and 2
+when that could not be told, because our own side was the limit or the evidence
+does not carry an answer. A run that ends
 early writes what it measured, marked partial: 1 after a stop condition, 2 after
 a spent budget or time limit, 130 after a signal or ordeal runs halt.`,
 		Example: `  ordeal load https://api.example.com/mcp --tool search --tool-args '{"query": "x"}' --concurrency 32 --duration 30s
@@ -77,7 +78,7 @@ func runLoad(cmd *cobra.Command, args []string, f *loadFlags, streams Streams) e
 	if err = errors.Join(err, werr); err != nil {
 		return err
 	}
-	if s.Load.SLO != "" {
+	if passed := doc.Verdict.Passed; s.Load.SLO != "" || passed != nil && !*passed {
 		return gate(doc)
 	}
 	return nil

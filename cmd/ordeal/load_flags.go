@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -92,6 +93,14 @@ func (f *loadFlags) fill(cmd *cobra.Command, args []string) (*spec.Spec, error) 
 		if fl := fs.Lookup(zero); fl.Changed && (fl.Value.String() == "0" || fl.Value.String() == "0s") {
 			problems = append(problems, fmt.Errorf("--%s is 0: want more", zero))
 		}
+	}
+	for _, name := range []string{"slo", "stages", "workload"} {
+		if fl := fs.Lookup(name); fl.Changed && strings.TrimSpace(fl.Value.String()) == "" {
+			problems = append(problems, fmt.Errorf("--%s is empty: leave it out, or say what is wanted", name))
+		}
+	}
+	if fs.Changed("max-in-flight") && f.load.Rate == 0 && !f.findKnee && !strings.Contains(f.load.Stages, "/s") {
+		problems = append(problems, errors.New("--max-in-flight bounds the calls of an open loop: give --rate, or --stages with /s"))
 	}
 	if fs.Changed("warmup-time") && f.load.WarmupTime < 0 {
 		problems = append(problems, fmt.Errorf("--warmup-time is %v: want 0 or more", f.load.WarmupTime))

@@ -46,12 +46,23 @@ func (o *outputs) addRefusal(path string, r *result.Refusal) {
 // leaving anything behind.
 func (o outputs) check() error {
 	var problems []error
-	for _, out := range o {
+	for i, out := range o {
+		for _, other := range o[:i] {
+			if other.path == out.path && !device(out.path) {
+				problems = append(problems, fmt.Errorf("%s and %s would both be written to %s: name two files", other.what, out.what, out.path))
+			}
+		}
 		if err := writable(out.path); err != nil {
 			problems = append(problems, fmt.Errorf("cannot write the %s to %s: %w", out.what, out.path, err))
 		}
 	}
 	return errors.Join(problems...)
+}
+
+// device reports a path at which nothing is replaced.
+func device(path string) bool {
+	info, err := os.Stat(path)
+	return err == nil && !info.Mode().IsRegular()
 }
 
 // writable is nil when write could put a file there. A device is opened, since

@@ -100,7 +100,7 @@ func (f *resumeFlags) finish(doc *result.Document, err error, files outputs, str
 	if err = errors.Join(err, werr); err != nil {
 		return err
 	}
-	if f.out.gate || doc.Load != nil && doc.Load.SLO != "" {
+	if passed := doc.Verdict.Passed; f.out.gate || doc.Load != nil && (doc.Load.SLO != "" || passed != nil && !*passed) {
 		return gate(doc)
 	}
 	return nil

@@ -52,7 +52,7 @@ func (m *meter) grant(g *wire.Grant, a *wire.Ask) (pause time.Duration) {
 		m.budget.giveBack(a.Agent, a.Returned)
 	}
 	now := time.Since(m.began)
-	if a.Quota != nil {
+	if a.Quota != nil && !m.opt.Unpaced {
 		pause = m.seen(now, a.Quota)
 	}
 	_, _, limited := m.quota.Limited()

@@ -34,6 +34,9 @@ type Options struct {
 	// asked when a quota is first met. nil = not known: the fleet then starts from
 	// the bottom.
 	Rate func() float64
+	// Unpaced: a quota of the target slows nobody down. What its agents hear of one is
+	// theirs to obey, or not.
+	Unpaced bool
 
 	Log func(text string) // what people should know; nil = nobody listens
 }

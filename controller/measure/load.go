@@ -1,6 +1,7 @@
 package measure
 
 import (
+	"fmt"
 	"math"
 	"time"
 
@@ -153,6 +154,9 @@ func LoadLevel(s *spec.Spec, st *merge.Stage, level plan.Level) (result.LoadLeve
 	checks := []result.Check{}
 	if st.Tally == nil || st.Tally.Calls() == 0 && st.Tally.Window.Scheduled == 0 {
 		lv.Why = "nothing was observed"
+		if n := callsOf(st.Course()); n > 0 {
+			lv.Why = fmt.Sprintf("no call began in the measured part: %d that began before it kept every caller waiting; cut off less, with --warmup-time 0s", n)
+		}
 		if len(st.Failures) > 0 {
 			lv.Why = st.Failures[0].Message
 		}
@@ -179,9 +183,17 @@ func LoadLevel(s *spec.Spec, st *merge.Stage, level plan.Level) (result.LoadLeve
 		}
 	}
 	checks = slo.Judge(s.Load.Objectives(), t)
-	checks = append(checks, sustain(&lv, s, f)...)
+	checks = append(checks, sustain(&lv, s, st, f)...)
 	decide(&lv, st, checks)
 	return lv, checks
+}
+
+// callsOf counts the calls of all periods.
+func callsOf(c *merge.Course) (n int64) {
+	for i := range c.Periods {
+		n += c.Periods[i].Outcomes.Total()
+	}
+	return n
 }
 
 func asked(s *spec.Spec, level plan.Level) float64 {
@@ -205,20 +217,54 @@ type flow struct {
 	known                    bool
 }
 
+// window is the measured part of a level: what was planned, or how far it came.
+type window struct {
+	from, to time.Duration
+	exact    bool // to is no end of a period: the load ended by count
+}
+
+func windowOf(s *spec.Spec, st *merge.Stage, c *merge.Course, level plan.Level) window {
+	w := window{from: s.Load.WarmupTime, to: s.Load.Length()}
+	if level.Duration > 0 {
+		w.to = level.Duration
+	}
+	switch active := activeFor(c); {
+	case s.Load.Requests > 0 && s.Load.Open && st.Tally != nil:
+		w.to, w.exact = time.Duration(st.Tally.Window.SpanUS)*time.Microsecond, true
+	case s.Load.Requests > 0:
+		w.to, w.exact = loadSpanOf(st), true
+	case st.Partial && active < w.to:
+		w.to = max(active-c.Period, w.from) // the period in which it was cut is not whole
+	}
+	return w
+}
+
+// activeFor is how long calls were sent, in whole periods.
+func activeFor(c *merge.Course) time.Duration {
+	for i := len(c.Periods) - 1; i >= 0; i-- {
+		if c.Periods[i].Scheduled > 0 || c.Periods[i].Sent > 0 {
+			return time.Duration(i+1) * c.Period
+		}
+	}
+	return 0
+}
+
+// holds reports whether the period that begins at a time is one of the measured part.
+func (w window) holds(at, length time.Duration) bool {
+	if w.exact {
+		return at >= w.from && at < w.to
+	}
+	return at >= w.from && at+length <= w.to+length/100
+}
+
 // flowOf reads the periods that lie within the measured part.
 func flowOf(s *spec.Spec, st *merge.Stage, level plan.Level) flow {
 	c := st.Course()
-	from, to := s.Load.WarmupTime, s.Load.Length()
-	if level.Duration > 0 {
-		to = level.Duration
-	}
-	if to == 0 || s.Load.Requests > 0 {
-		to = time.Duration(len(c.Periods)) * c.Period
-	}
+	w := windowOf(s, st, c, level)
 	var f flow
 	first, last := -1, -1
 	for i := range c.Periods {
-		if at := time.Duration(i) * c.Period; at >= from && at+c.Period <= to+c.Period/100 {
+		if w.holds(time.Duration(i)*c.Period, c.Period) {
 			if first < 0 {
 				first = i
 			}
@@ -247,8 +293,8 @@ func flowOf(s *spec.Spec, st *merge.Stage, level plan.Level) flow {
 	}
 	f.end, f.known = open, true
 	f.span = time.Duration(last-first+1) * c.Period
-	if s.Load.Requests > 0 && st.Tally.Window.BusyUS > 0 {
-		f.span = min(f.span, loadSpan(st))
+	if w.exact {
+		f.span = w.to - w.from
 	}
 	return f
 }

@@ -3,6 +3,7 @@ package measure
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 	"time"
 
@@ -18,8 +19,10 @@ import (
 // sustain says whether the arrivals that were asked for were sent, and answered as
 // fast as they came: the calls in flight must not pile up over the second half by
 // more than sustainedSlack of its arrivals, or what chance does to their number.
-func sustain(lv *result.LoadLevel, s *spec.Spec, f flow) []result.Check {
-	if !s.Load.Open || !f.known || f.scheduled == 0 {
+//
+// Of a script of several calls an arrival is not a call, and only dropped ones tell.
+func sustain(lv *result.LoadLevel, s *spec.Spec, st *merge.Stage, f flow) []result.Check {
+	if !s.Load.Open || !f.known || f.scheduled == 0 || st.Partial || scripted(s.Load.Workload) && f.dropped == 0 {
 		return nil
 	}
 	growth := float64(f.end - f.middle)
@@ -41,6 +44,11 @@ func sustain(lv *result.LoadLevel, s *spec.Spec, f flow) []result.Check {
 		}
 	}
 	return []result.Check{c}
+}
+
+// scripted reports scenarios of several calls.
+func scripted(w *wire.Workload) bool {
+	return w != nil && slices.ContainsFunc(w.Scenarios, func(sc wire.Scenario) bool { return len(sc.Steps) > 1 })
 }
 
 // decide says whether a level met what was asked of it, and what decided.
@@ -119,21 +127,23 @@ func loadGenerator(st *merge.Stage) result.LoadGenerator {
 // loadCourse fills in what happened over time in the last level.
 func loadCourse(load *result.Load, s *spec.Spec, st *merge.Stage, level plan.Level) {
 	c := st.Course()
+	w := windowOf(s, st, c, level)
+	load.PeriodS, load.WarmupS, load.MeasuredS = c.Period.Seconds(), w.from.Seconds(), max(0, (w.to-w.from).Seconds())
 	length := s.Load.Length()
 	if level.Duration > 0 {
 		length = level.Duration
 	}
-	if length == 0 {
-		length = loadSpanOf(st)
+	if w.exact {
+		length = w.to
 	}
-	warm := s.Load.WarmupTime
-	load.PeriodS, load.WarmupS, load.MeasuredS = c.Period.Seconds(), warm.Seconds(), max(0, (length-warm).Seconds())
-	load.DrainS = max(0, (time.Duration(len(c.Periods))*c.Period - length).Seconds())
+	if !st.Partial {
+		load.DrainS = max(0, (time.Duration(len(c.Periods))*c.Period - length).Seconds())
+	}
 	load.Sessions = result.LoadSessions{Opened: c.Sessions.Opened, Reopened: c.Sessions.Reopened}
 	load.Profile = ramps(s, level, length)
 	for i := range c.Periods {
 		at := time.Duration(i) * c.Period
-		load.Periods = append(load.Periods, period(&c.Periods[i], at, at >= warm && at+c.Period <= length+c.Period/100, askedAt(load.Profile, at, c.Period)))
+		load.Periods = append(load.Periods, period(&c.Periods[i], at, w.holds(at, c.Period), askedAt(load.Profile, at, c.Period)))
 	}
 	for i := range c.Steps {
 		load.Steps = append(load.Steps, loadStep(&c.Steps[i]))

@@ -33,6 +33,9 @@ func (s *Spec) JSON() (json.RawMessage, error) {
 			l[key] = d.String()
 		}
 		delete(l, "profile") // as written in stages
+		for _, key := range []string{"probes", "phases", "requests", "concurrency", "rate", "level_duration", "fault_rate", "max_retries", "contract_tools", "contract_cases"} {
+			delete(fields, key) // of a scan
+		}
 	}
 	var headers, env []string
 	for _, h := range s.Target.Headers {
