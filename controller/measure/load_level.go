@@ -65,7 +65,7 @@ func decide(lv *result.LoadLevel, st *merge.Stage, checks []result.Check) {
 		lv.Why = "generator-limited, target not judged: " + lv.Generator.Reason
 		withhold(&lv.P50, &lv.P95, &lv.P99)
 		return
-	case len(checks) == 0:
+	case len(checks) == 0, onlySustained(checks):
 		return
 	}
 	var missed, unmeasured []string
@@ -91,6 +91,12 @@ func decide(lv *result.LoadLevel, st *merge.Stage, checks []result.Check) {
 	default:
 		lv.Why = "every objective met"
 	}
+}
+
+// onlySustained reports that a rate was asked for and sustained, and nothing else was
+// asked: an answer to that is none about the target's answers.
+func onlySustained(checks []result.Check) bool {
+	return len(checks) == 1 && checks[0].LimitSource == "load" && checks[0].Status == result.Pass
 }
 
 // metAnyway reports that the target met its objectives for certain although our own

@@ -99,7 +99,7 @@ func number(t *testing.T, m metrics.Measured) float64 {
 
 func TestRateIsSustained(t *testing.T) {
 	lv, checks, _ := (&loadWorld{rate: 100, serves: 200, seconds: 11, ms: 5}).run(t)
-	if lv.Sustained == nil || !*lv.Sustained || number(t, lv.Achieved) != 100 || number(t, lv.Offered) != 100 || lv.Met == nil || !*lv.Met {
+	if lv.Sustained == nil || !*lv.Sustained || number(t, lv.Achieved) != 100 || number(t, lv.Offered) != 100 || lv.Met != nil || len(checks) != 1 {
 		t.Errorf("%+v, %+v: want 100 of 100", lv, checks)
 	}
 	if lv.Scheduled != 1000 {

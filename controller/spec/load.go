@@ -115,7 +115,7 @@ func peak(ramps []wire.Ramp) (most int64) {
 func parseStage(text string, before int64) (r wire.Ramp, rate bool, err error) {
 	length, level, found := strings.Cut(text, ":")
 	if !found {
-		return r, false, errors.New("has no :")
+		return r, false, errors.New("has no colon")
 	}
 	if r.For, err = time.ParseDuration(length); err != nil || r.For <= 0 || r.For > maxLoad {
 		return r, false, fmt.Errorf("%.20q is no duration above 0 and up to 168h", length)

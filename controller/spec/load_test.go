@@ -30,7 +30,7 @@ func TestParseStages(t *testing.T) {
 		}
 	}
 	for _, tt := range []struct{ text, want string }{
-		{"30s", "stage 1, \"30s\": has no :"},
+		{"30s", "stage 1, \"30s\": has no colon"},
 		{"30s:10,x:3", "stage 2, \"x:3\""},
 		{"30s:10,30s:5/s", "cannot be mixed"},
 		{"30s:5/s,30s:10", "cannot be mixed"},
