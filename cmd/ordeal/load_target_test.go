@@ -88,7 +88,7 @@ func load(t *testing.T, url string, args ...string) (doc *result.Document, err e
 	t.Helper()
 	for range crowded {
 		doc, err = scanJSON(t, append([]string{"load", url, "--tool", "search", "--tool-args", `{}`}, args...)...)
-		if last := level(t, doc); !last.Generator.Saturated {
+		if doc.Load == nil || !level(t, doc).Generator.Saturated {
 			break
 		}
 		t.Logf("sent again: %s", level(t, doc).Why)

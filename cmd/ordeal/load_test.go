@@ -245,11 +245,12 @@ func TestLoadOfLargeAnswers(t *testing.T) {
 		_, _ = w.Write([]byte(`{"jsonrpc":"2.0","id":` + string(call.ID) + `,"result":{"content":[{"type":"text","text":"` + large + `"}]}}`))
 		return true
 	}
-	doc, err := load(t, serveLoad(t, nil, gate).url, "--concurrency", "4", "--requests", "400", "--timeout", "20s")
+	// Whether this process keeps up with itself does not matter here.
+	doc, err := scanJSON(t, "load", serveLoad(t, nil, gate).url, "--tool", "search", "--tool-args", "{}", "--concurrency", "4", "--requests", "200", "--timeout", "60s")
 	if err != nil {
 		t.Fatal(err)
 	}
-	if lv := level(t, doc); lv.Outcomes["ok"] < 390 || len(lv.Outcomes) > 1 {
+	if lv := level(t, doc); lv.Outcomes["ok"] < 190 || len(lv.Outcomes) > 1 {
 		t.Errorf("outcomes %v, want all ok", lv.Outcomes)
 	}
 }
