@@ -16,6 +16,17 @@ func (c Counts) Total() int64 {
 	return n
 }
 
+// Named holds the counts that are not 0 by the name of their outcome.
+func (c Counts) Named() map[string]int64 {
+	out := map[string]int64{}
+	for o, n := range c {
+		if n > 0 {
+			out[o.String()] = n
+		}
+	}
+	return out
+}
+
 // Tally is what a set of attempts looked like. Tallies of disjoint sets merge
 // in any order to the tally of their union.
 type Tally struct {

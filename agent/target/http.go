@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 
 	"ordeal/agent/secret"
@@ -79,7 +80,8 @@ func (t *httpTarget) Close(context.Context) error {
 type httpSession struct{ client *web.Client }
 
 // Call makes the request. Its arguments are the body, or of a GET parameters of the
-// query; the tool is of no meaning here.
+// query; the tool is of no meaning here. They are copied: the transport may still be
+// reading them after a call that was given up, when the caller writes the next.
 func (s httpSession) Call(ctx context.Context, c Call) metrics.Exchange {
-	return s.client.Do(ctx, c.Args, c.Keep)
+	return s.client.Do(ctx, slices.Clone(c.Args), c.Keep)
 }

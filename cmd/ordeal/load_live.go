@@ -62,7 +62,7 @@ func stateOf(l *controller.Live, s *spec.Spec, by string) LiveState {
 	state := LiveState{Target: s.TargetText, Stage: l.Stage, Model: modelOf(s), Elapsed: l.Elapsed, Total: l.Total, Asked: l.Asked, By: by}
 	for i := range l.Rows {
 		r := &l.Rows[i]
-		row := LiveRow{Name: r.Name, Achieved: perSecond(r.Outcomes[metrics.OK], l.Span), InFlight: r.InFlight, Outcomes: named(r.Outcomes), Dropped: r.Dropped}
+		row := LiveRow{Name: r.Name, Achieved: perSecond(r.Outcomes[metrics.OK], l.Span), InFlight: r.InFlight, Outcomes: r.Outcomes.Named(), Dropped: r.Dropped}
 		if r.Latency.N() > 0 {
 			row.P50, row.P95, row.P99 = micro(r.Latency.Quantile(500)), micro(r.Latency.Quantile(950)), micro(r.Latency.Quantile(990))
 		}
@@ -78,16 +78,6 @@ func perSecond(n int64, span time.Duration) float64 {
 		return 0
 	}
 	return float64(n) / span.Seconds()
-}
-
-func named(c metrics.Counts) map[string]int64 {
-	out := map[string]int64{}
-	for o, n := range c {
-		if n > 0 {
-			out[o.String()] = n
-		}
-	}
-	return out
 }
 
 // jsonLines writes a line for every piece of news. An error of w ends the stream,
@@ -107,7 +97,7 @@ func jsonLines(w io.Writer, s *spec.Spec, by string) func(controller.Live) {
 }
 
 func numbersOf(r *controller.LiveRow, span time.Duration) report.LiveNumbers {
-	n := report.LiveNumbers{Achieved: perSecond(r.Outcomes[metrics.OK], span), InFlight: r.InFlight, Outcomes: named(r.Outcomes), Dropped: r.Dropped}
+	n := report.LiveNumbers{Achieved: perSecond(r.Outcomes[metrics.OK], span), InFlight: r.InFlight, Outcomes: r.Outcomes.Named(), Dropped: r.Dropped}
 	if r.Latency.N() > 0 {
 		ms := func(permille int64) *float64 { v := float64(r.Latency.Quantile(permille)) / 1e3; return &v }
 		n.P50, n.P95, n.P99 = ms(500), ms(950), ms(990)

@@ -163,7 +163,7 @@ func LoadLevel(s *spec.Spec, st *merge.Stage, level plan.Level) (result.LoadLeve
 		return lv, checks
 	}
 	t := st.Tally
-	lv.Outcomes = outcomes(t.Outcomes)
+	lv.Outcomes = t.Outcomes.Named()
 	sh := newSheet("load")
 	sh.percentile("p50", &t.Latency, 0.5)
 	sh.percentile("p95", &t.Latency, 0.95)

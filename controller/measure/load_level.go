@@ -197,7 +197,7 @@ func askedAt(profile []result.LoadRamp, at, length time.Duration) float64 {
 
 func period(p *metrics.Period, at time.Duration, measured bool, asked float64) result.LoadPeriod {
 	out := result.LoadPeriod{FromS: at.Seconds(), Measured: measured, Asked: asked, Scheduled: p.Scheduled, Sent: p.Sent, Dropped: p.Dropped,
-		Completed: p.Completed, Succeeded: p.Succeeded, InFlight: p.InFlight, Callers: p.Callers, Outcomes: outcomes(p.Outcomes)}
+		Completed: p.Completed, Succeeded: p.Succeeded, InFlight: p.InFlight, Callers: p.Callers, Outcomes: p.Outcomes.Named()}
 	if p.Late.N() > 0 {
 		out.LateP99S = ptr(float64(p.Late.Quantile(990)) / 1e6)
 	}
@@ -223,16 +223,6 @@ func histogram(d *metrics.Dist) *result.Histogram {
 	return &result.Histogram{Encoding: "hdr-v2-base64", Unit: "us", Data: data}
 }
 
-func outcomes(c metrics.Counts) map[string]int64 {
-	out := map[string]int64{}
-	for o, n := range c {
-		if n > 0 {
-			out[o.String()] = n
-		}
-	}
-	return out
-}
-
 func loadStep(t *wire.StepTally) result.LoadStep {
 	s := newSheet("load")
 	s.percentile("p50", &t.Latency, 0.5)
@@ -241,6 +231,6 @@ func loadStep(t *wire.StepTally) result.LoadStep {
 	n := t.Outcomes.Total()
 	s.rate("error_rate", n-t.Outcomes[metrics.OK], n)
 	m := s.probe.Metrics
-	return result.LoadStep{Scenario: t.Scenario, Step: t.Step, Outcomes: outcomes(t.Outcomes), P50: m["p50"], P95: m["p95"], P99: m["p99"], ErrorRate: m["error_rate"],
+	return result.LoadStep{Scenario: t.Scenario, Step: t.Step, Outcomes: t.Outcomes.Named(), P50: m["p50"], P95: m["p95"], P99: m["p99"], ErrorRate: m["error_rate"],
 		Histogram: histogram(&t.Latency)}
 }

@@ -55,13 +55,7 @@ func (s *sheet) requests(r requests) {
 	s.rate("error_rate", r.failed(), r.total())
 	s.rate("error_rate_raw", r.Failures(), n)
 	s.fact("errors_by_kind", copied(r.Kinds), r.Failures())
-	outcomes := map[string]int64{}
-	for o, k := range r.Outcomes {
-		if k > 0 {
-			outcomes[o.String()] = k
-		}
-	}
-	s.fact("outcomes", outcomes, r.Calls())
+	s.fact("outcomes", r.Outcomes.Named(), r.Calls())
 	switch {
 	case r.total() == 0:
 		s.caveat(onlyRateLimited(n))
