@@ -54,10 +54,10 @@ func (r room) fit(wanted int) (int, error) {
 	switch {
 	case n > byFiles:
 		need := n*filesPerCaller + ownFiles
-		return 0, fmt.Errorf("capacity %d needs %d open files and the limit is %d: raise it (ulimit -n %d, or LimitNOFILE=%d of the service), or lower --capacity to %d",
+		return 0, fmt.Errorf("capacity %d needs %d open files and the limit is %d: raise it (ulimit -n %d, or LimitNOFILE=%d of the service), or lower --capacity (without a fleet --concurrency) to %d",
 			wanted, need, r.files, need, need, most)
 	case n > byMemory:
-		return 0, fmt.Errorf("capacity %d needs %d MiB of memory and %s leaves %d MiB: raise it, or lower --capacity to %d",
+		return 0, fmt.Errorf("capacity %d needs %d MiB of memory and %s leaves %d MiB: raise it, or lower --capacity (without a fleet --concurrency) to %d",
 			wanted, (n*perCaller+ownMemory)>>20, r.memoryOf, max(0, r.memory)>>20, most)
 	}
 	return wanted, nil

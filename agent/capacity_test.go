@@ -23,8 +23,8 @@ func TestFit(t *testing.T) {
 		{"LessByMemory", room{files: enough, memory: ownMemory + 10*perCaller}, 0, 10, ""},
 		{"AtLeastOne", room{files: 3, memory: 0}, 0, 1, ""},
 		{"Exactly", room{files: 1024, memory: enough}, 448, 448, ""},
-		{"TooFewFiles", room{files: 1024, memory: enough}, 449, 0, "capacity 449 needs 1026 open files and the limit is 1024: raise it (ulimit -n 1026, or LimitNOFILE=1026 of the service), or lower --capacity to 448"},
-		{"TooLittleMemory", room{files: enough, memory: 512 << 20, memoryOf: "GOMEMLIMIT"}, 5000, 0, "capacity 5000 needs 845 MiB of memory and GOMEMLIMIT leaves 512 MiB: raise it, or lower --capacity to 2867"},
+		{"TooFewFiles", room{files: 1024, memory: enough}, 449, 0, "capacity 449 needs 1026 open files and the limit is 1024: raise it (ulimit -n 1026, or LimitNOFILE=1026 of the service), or lower --capacity (without a fleet --concurrency) to 448"},
+		{"TooLittleMemory", room{files: enough, memory: 512 << 20, memoryOf: "GOMEMLIMIT"}, 5000, 0, "capacity 5000 needs 845 MiB of memory and GOMEMLIMIT leaves 512 MiB: raise it, or lower --capacity (without a fleet --concurrency) to 2867"},
 		{"NothingLeft", room{files: enough, memory: -5, memoryOf: "GOMEMLIMIT"}, 1, 0, "leaves 0 MiB"},
 		{"Negative", room{files: enough, memory: enough}, -1, 0, "1 or more"},
 	} {
@@ -105,7 +105,7 @@ func TestAgentBeyondItsMachine(t *testing.T) {
 	w := newWorld(t)
 	told := make(chan error, 1)
 	err := Run(t.Context(), connect(t, w.srv), Options{ID: "a1", Capacity: 1 << 30, Ready: func(err error) { told <- err }})
-	if err == nil || <-told == nil || !strings.Contains(err.Error(), "lower --capacity to") {
+	if err == nil || <-told == nil || !strings.Contains(err.Error(), "lower --capacity (without a fleet --concurrency) to") {
 		t.Errorf("err %v, want what to do", err)
 	}
 }

@@ -52,7 +52,11 @@ func Start(ctx context.Context, n, capacity int, version string) (*Embedded, err
 		return nil, errors.Join(err, e.Stop())
 	}
 	if err := e.agents(ctx, n, version); err != nil {
-		return nil, errors.Join(err, e.Stop())
+		stopped := e.Stop()
+		if errors.Is(stopped, err) { // an agent's own, said once
+			return nil, stopped
+		}
+		return nil, errors.Join(err, stopped)
 	}
 	return e, nil
 }
